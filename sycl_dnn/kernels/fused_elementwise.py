@@ -175,20 +175,20 @@ def parameters_of(form: Form) -> list[tuple[str, str]]:
 def module_of(form: Form) -> bytes:
     """Return the SPIR-V module of a kernel."""
     kernel = Kernel(name_of(form), parameters_of(form), form.schedule.n_items)
-    return ElementwiseWriter(form, kernel).module()
+    ElementwiseWriter(form, kernel, kernel.parameters).write()
+    return kernel.module()
 
 
 class ElementwiseWriter:
-    """The code generator of a kernel, which has the parameters of its form."""
+    """The code generator of a kernel, or of a part of one, with the parameters of a form."""
 
-    def __init__(self, form: Form, kernel: Kernel) -> None:
+    def __init__(self, form: Form, kernel: Kernel, parameters: Sequence[Value]) -> None:
         expression, self._schedule = form.expression, form.schedule
         self._expression, self._kernel = expression, kernel
         self._n_read = len(expression.inputs) + len(expression.sources)
         n_arrays, n_axes = self._n_read + len(expression.results), len(form.classes[0])
-        k = kernel
-        self._pointers = k.parameters[:n_arrays]
-        supply = iter(k.parameters[n_arrays:])
+        self._pointers = parameters[:n_arrays]
+        supply = iter(parameters[n_arrays:])
         self._each, self._n_units = next(supply), next(supply)
         self._sizes = [next(supply) for _ in range(n_axes)]
         self._classes = form.classes
@@ -201,12 +201,12 @@ class ElementwiseWriter:
             [(next(supply), next(supply)) for _ in range(source.n_indices)]
             for source in expression.sources
         ]
-        self._item = k.number_of("item")
+        self._item = kernel.number_of("item")
 
     def _constant(self, value: int) -> Value:
         return self._kernel.constant(value, "i32")
 
-    def module(self) -> bytes:
+    def write(self) -> None:
         """Generate the loop over the units of a group, which are parts of rows in sequence."""
         k, one = self._kernel, self._constant(1)
         *outer, inner = self._sizes
@@ -223,7 +223,6 @@ class ElementwiseWriter:
             stop = k.call("min", k.call("add", start, span), inner)
             self._along(self._starts(places), start, stop)
             count_on(k, coordinates, sizes)
-        return k.module()
 
     def _starts(self, coordinates: list[Value]) -> list[Value]:
         """Return each array's offset at the outer coordinates."""

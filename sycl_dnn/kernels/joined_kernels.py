@@ -7,19 +7,25 @@ are in an array themselves.
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import hashlib
 import itertools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from sycl_dnn.kernels.fused_elementwise import ElementwiseWriter, Form, name_of, parameters_of
 from sycl_dnn.kernels.fused_reduction import ReductionWriter
-from sycl_dnn.kernels.kept_points import array_types, n_numbers
+from sycl_dnn.kernels.kept_points import parameters_of as reduction_parameters
 from sycl_dnn.kernels.reduction_form import ReductionForm
 from sycl_dnn.kernels.spirv import Kernel, Value
 
 #: Maximum number of launches to join, a power of two: a group finds its own in ten steps.
 MOST_ROWS = 1 << 10
+#: Maximum number of forms of a kernel, which contains the code of each.
+MOST_FORMS = 8
+#: Numbers of a launch before its scalar arguments: its form; its first input, result and argument.
+_ROW = 4
 
 
 class Launch(NamedTuple):
@@ -48,62 +54,101 @@ def of_row(form: Form | ReductionForm) -> tuple[Any, ...]:
 def facts_of(launches: Sequence[Launch]) -> list[int]:
     """Return the integers that a joined kernel reads besides addresses.
 
-    The number of launches; the first group of each; their scalar arguments.
+    The number of launches; the first group of each; of each its form, its first input, its first
+    result and its first scalar argument; the scalar arguments of all.
     """
-    firsts = itertools.accumulate([0, *[launch.n_groups for launch in launches[:-1]]])
-    return [len(launches), *firsts, *[n for launch in launches for n in launch.numbers]]
+    forms = forms_of(launches)
+    n_read = [_n_read(launch.form) for launch in launches]
+    n_written = [len(launch.form.expression.results) for launch in launches]
+    n_numbers_before = 1 + (1 + _ROW) * len(launches)
+    columns = [
+        [forms.index(launch.form) for launch in launches],
+        _firsts(n_read, 0),
+        _firsts(n_written, sum(n_read)),
+        _firsts([len(launch.numbers) for launch in launches], n_numbers_before),
+    ]
+    firsts = _firsts([launch.n_groups for launch in launches], 0)
+    rows = itertools.chain.from_iterable(zip(*columns, strict=True))
+    return [len(launches), *firsts, *rows, *[n for launch in launches for n in launch.numbers]]
 
 
-def joined_name(form: Form | ReductionForm) -> str:
-    """Return the name of the kernel of several launches of a form."""
-    return f"joined_{name_of(form)}"
+def forms_of(launches: Sequence[Launch]) -> tuple[Form | ReductionForm, ...]:
+    """Return the different forms, in order."""
+    return tuple(dict.fromkeys(launch.form for launch in launches))
+
+
+def _n_read(form: Form | ReductionForm) -> int:
+    return len(form.expression.inputs) + len(form.expression.sources)
+
+
+def _firsts(counts: Sequence[int], start: int) -> list[int]:
+    return list(itertools.accumulate(counts[:-1], initial=start))
 
 
 @functools.lru_cache(maxsize=1024)
-def joined_module(form: Form | ReductionForm) -> bytes:
-    """Return the SPIR-V of the kernel of several launches of a form."""
-    if isinstance(form, Form):
-        return ElementwiseWriter(form, _JoinedKernel(form, parameters_of(form))).module()
-    declared = [("pointer", t) for t in array_types(form)] + [("value", "i32")] * n_numbers(form)
-    kernel = _JoinedKernel(form, declared)
-    return ReductionWriter(form, kernel, kernel.parameters).module()
+def joined_name(forms: tuple[Form | ReductionForm, ...]) -> str:
+    """Return the name of the kernel of launches of several forms."""
+    names = [name_of(form) for form in forms]
+    if len(forms) == 1:
+        return f"joined_{names[0]}"
+    digest = hashlib.sha256(" ".join(names).encode()).hexdigest()[:12]
+    return f"joined_{len(forms)}_forms_{digest}"
+
+
+@functools.lru_cache(maxsize=1024)
+def joined_module(forms: tuple[Form | ReductionForm, ...]) -> bytes:
+    """Return the SPIR-V of the kernel of launches of several forms."""
+    return _JoinedKernel(forms).module()
 
 
 class _JoinedKernel(Kernel):
-    """A kernel whose groups each have the parameters of their own launch.
+    """A kernel whose groups each have the form and the parameters of their own launch.
 
     The addresses are those of all inputs of all launches, then those of all results.
     """
 
-    def __init__(self, form: Form | ReductionForm, parameters: Sequence[tuple[str, str]]) -> None:
+    def __init__(self, forms: tuple[Form | ReductionForm, ...]) -> None:
         tables = [("pointer", "u64"), ("pointer", "i32")]
-        super().__init__(joined_name(form), tables, form.schedule.n_items)
-        addresses, facts = self.parameters
-        n_rows = self.load(facts, self._number(0))
+        super().__init__(joined_name(forms), tables, forms[0].schedule.n_items)
+        self._addresses, self._facts = self.parameters
+        self._memory: dict[tuple[str, int], Value] = {}
+        n_rows = self.load(self._facts, self._number(0))
         group = super().number_of("group")
-        row = self._row_of(group, facts, n_rows)
-        first = self.load(facts, self._sum(row, 1))
-        self._own_group = self.call("sub", group, first)
-        n_arrays = sum(kind == "pointer" for kind, _ in parameters)
-        n_read = n_arrays - len(form.expression.results)
-        start = self._sum(self._sum(n_rows, 1), row, len(parameters) - n_arrays)
-        after_inputs = self._sum(self._number(0), n_rows, n_read)
-        own_parameters: list[Value] = []
-        for number, (_, name) in enumerate(parameters):
-            if number < n_read:
-                place = self._sum(self._number(number), row, n_read)
-            elif number < n_arrays:
-                place = self._sum(after_inputs, row, n_arrays - n_read)
-                place = self._sum(place, number - n_read)
-            else:
-                own_parameters.append(self.load(facts, self._sum(start, number - n_arrays)))
+        row = self._row_of(group, n_rows)
+        self._own_group = self.call("sub", group, self.load(self._facts, self._sum(row, 1)))
+        start = self._sum(self._sum(n_rows, 1), row, _ROW)
+        number, *firsts = [self.load(self._facts, self._sum(start, n)) for n in range(_ROW)]
+        for n, form in enumerate(forms):
+            is_form = self.call("eq", number, self._number(n))
+            with self.when(is_form) if len(forms) > 1 else contextlib.nullcontext():
+                self._write(form, *firsts)
+
+    def _write(self, form: Form | ReductionForm, read: Value, written: Value, own: Value) -> None:
+        """Generate the code of one form; its arrays and numbers start at these places."""
+        declared = parameters_of(form) if isinstance(form, Form) else reduction_parameters(form)
+        n_read = _n_read(form)
+        n_arrays = n_read + len(form.expression.results)
+        parameters = []
+        for n, (_, name) in enumerate(declared):
+            if n >= n_arrays:
+                parameters.append(self.load(self._facts, self._sum(own, n - n_arrays)))
                 continue
-            own_parameters.append(self.pointer_of(self.load(addresses, place), name))
-        self.parameters = own_parameters
+            place = self._sum(read, n) if n < n_read else self._sum(written, n - n_read)
+            parameters.append(self.pointer_of(self.load(self._addresses, place), name))
+        if isinstance(form, Form):
+            ElementwiseWriter(form, self, parameters).write()
+        else:
+            ReductionWriter(form, self, parameters).write()
 
     def number_of(self, index_of: str) -> Value:
         """Return the index of this group in its own launch, or of this item in the group."""
         return self._own_group if index_of == "group" else super().number_of(index_of)
+
+    def group_memory(self, name: str, length: int) -> Value:
+        """Return an array in local memory; forms share it, since a group has one."""
+        if (name, length) not in self._memory:
+            self._memory[name, length] = super().group_memory(name, length)
+        return self._memory[name, length]
 
     def _number(self, value: int) -> Value:
         return self.constant(value, "i32")
@@ -112,13 +157,13 @@ class _JoinedKernel(Kernel):
         b = self._number(b) if isinstance(b, int) else b
         return self.call("add", a, self.call("mul", b, self._number(times)) if times != 1 else b)
 
-    def _row_of(self, group: Value, facts: Value, n_rows: Value) -> Value:
+    def _row_of(self, group: Value, n_rows: Value) -> Value:
         """Return the number of the launch that a group belongs to, by bisection."""
         row, last = self._number(0), self._sum(n_rows, -1)
         step = MOST_ROWS >> 1
         while step:
             further = self._sum(row, step)
-            first = self.load(facts, self._sum(self.call("min", further, last), 1))
+            first = self.load(self._facts, self._sum(self.call("min", further, last), 1))
             is_inside = self.call("le", further, last)
             is_reached = self.call("and", is_inside, self.call("le", first, group))
             row, step = self.select(is_reached, further, row), step >> 1

@@ -33,6 +33,14 @@ def n_numbers(form: ReductionForm | ScanForm) -> int:
     return 2 + n_sizes + n_strides + n_others
 
 
+def parameters_of(
+    form: ReductionForm | ScanForm, others: Sequence[str] = (), *, has_results: bool = True
+) -> list[tuple[str, str]]:
+    """Return the parameters of a kernel, as described at ``KeptPoints``."""
+    types = array_types(form, others, has_results=has_results)
+    return [("pointer", t) for t in types] + [("value", "i32")] * n_numbers(form)
+
+
 class KeptPoints(abc.ABC):
     """The code generator of a kernel with kept axes.
 
@@ -64,7 +72,7 @@ class KeptPoints(abc.ABC):
         self._expression, self._kinds, self._schedule = form.expression, form.kinds, form.schedule
         types = array_types(form, others, has_results=has_results)
         if kernel is None:
-            declared = [("pointer", t) for t in types] + [("value", "i32")] * n_numbers(form)
+            declared = parameters_of(form, others, has_results=has_results)
             kernel = Kernel(name_of(form), declared, form.schedule.n_items)
             parameters = kernel.parameters
         self._kernel = kernel
@@ -97,13 +105,17 @@ class KeptPoints(abc.ABC):
         return self._kernel.call("add", a, b)
 
     def module(self) -> bytes:
+        """Return the SPIR-V of the kernel, which does nothing else."""
+        self.write()
+        return self._kernel.module()
+
+    def write(self) -> None:
         """Generate the loop over the units of a group."""
         k = self._kernel
         first = k.call("mul", k.number_of("group"), self._each)
         last = k.call("min", self._added(first, self._each), self._n_units)
         with k.loop(first, last, self._constant(1)) as unit:
             self._unit(unit)
-        return k.module()
 
     def at_slab(self, slab: Value) -> None:
         """Generate the loop over the units of a slab; slabs are equal parts of the whole."""

@@ -13,7 +13,13 @@ from sycl_dnn._core import MemoryDesc
 from sycl_dnn.kernels import launches_in_sequence as sequences
 from sycl_dnn.kernels.building import compiled
 from sycl_dnn.kernels.fused_elementwise import Form
-from sycl_dnn.kernels.joined_kernels import Launch, facts_of, joined_module, joined_name
+from sycl_dnn.kernels.joined_kernels import (
+    Launch,
+    facts_of,
+    forms_of,
+    joined_module,
+    joined_name,
+)
 from sycl_dnn.kernels.reduction_form import ReductionForm
 from sycl_dnn.kernels.source import beginning
 from sycl_dnn.trace import layout, policy
@@ -146,17 +152,14 @@ def launch_of(kernel: _core.Kernel) -> Launch | None:
     return _of_forms.get(kernel)
 
 
-def joined_kernel(
-    trace: Any, form: Form | ReductionForm, kernels: Sequence[_core.Kernel]
-) -> _core.Kernel:
-    """Return one kernel for the launches of several of one form.
+def joined_kernel(trace: Any, launches: Sequence[Launch]) -> _core.Kernel:
+    """Return one kernel for several launches, with groups of the same size.
 
     Its arguments are the inputs of all launches in order, then the results of all.
     """
-    launches = [_of_forms[kernel] for kernel in kernels]
-    n_groups = sum(launch.n_groups for launch in launches)
-    name, n_items = joined_name(form), form.schedule.n_items
-    return _kernel_of_facts(trace, joined_module(form), name, n_groups, n_items, facts_of(launches))
+    n_groups, forms = sum(launch.n_groups for launch in launches), forms_of(launches)
+    name, module, n_items = joined_name(forms), joined_module(forms), forms[0].schedule.n_items
+    return _kernel_of_facts(trace, module, name, n_groups, n_items, facts_of(launches))
 
 
 def sequence_kernel(

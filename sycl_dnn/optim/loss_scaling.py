@@ -10,7 +10,7 @@ from sycl_dnn import functional as F
 from sycl_dnn.compiler.decorator import compile
 from sycl_dnn.functional.defined import defined
 from sycl_dnn.ir.node import Node, number
-from sycl_dnn.nn.utils.gradient_clipping import gradient_arrays, with_small_joined
+from sycl_dnn.nn.utils.gradient_clipping import gradient_arrays, in_rows
 from sycl_dnn.ops.arithmetic import EQ, ISFINITE, RECIPROCAL, cast, where
 from sycl_dnn.ops.shape import SUM
 from sycl_dnn.optim.optimizer import Optimizer
@@ -269,14 +269,14 @@ def _unscaled(grads: list[Any], scale: Any) -> tuple[list[Any], Any]:
 
     def nothing(g: Node) -> tuple[Node]:
         # Infinity or NaN times zero is NaN, and NaN propagates through the sum.
-        return (SUM(cast(g, "float32") * 0.0, axes=tuple(range(g.ndim))),)
+        return (SUM(cast(g, "float32") * 0.0, axes=tuple(range(1, g.ndim))),)
 
     def is_nothing(sums: Node) -> tuple[Node]:
         return (EQ(SUM(sums, axes=(0,)), number(0.0, sums.dtype)),)
 
     unscaled = [defined(divided, [g] if scale is None else [g, scale])[0] for g in grads]
-    sums = [F.reshape(defined(nothing, [g])[0], ()) for g in with_small_joined(unscaled)]
-    return unscaled, F.reshape(defined(is_nothing, [F.stack(sums)])[0], ())
+    sums = [F.flatten(defined(nothing, [in_rows(g)])[0]) for g in unscaled]
+    return unscaled, F.reshape(defined(is_nothing, [F.cat(sums)])[0], ())
 
 
 @compile

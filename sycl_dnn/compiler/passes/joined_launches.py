@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joining of launches of one kernel over different arrays, such as all parameters of a tree."""
+"""Joining of launches that do not depend on each other, such as those of all parameters."""
 
 from __future__ import annotations
 
@@ -12,7 +12,14 @@ from sycl_dnn.compiler.constant_values import constant_ids
 from sycl_dnn.compiler.passes.kernel_fusion import Fusion, Group
 from sycl_dnn.compiler.passes.kernel_units import unit_of
 from sycl_dnn.compiler.step_graph import Graph, Node
-from sycl_dnn.kernels.joined_kernels import MOST_ROWS, is_row, is_single, of_row
+from sycl_dnn.kernels.joined_kernels import (
+    MOST_FORMS,
+    MOST_ROWS,
+    Launch,
+    is_row,
+    is_single,
+    of_row,
+)
 from sycl_dnn.kernels.launching import joined_kernel, launch_of
 from sycl_dnn.trace.steps import is_kernel
 from sycl_dnn.trace.values import Storage, Tensor
@@ -29,7 +36,7 @@ _LIGHT = (*_REPLACEABLE, "concat", "zeros")
 
 
 def join_launches(graph: Graph) -> None:
-    """Replace launches of the same kernel over different arrays by a single launch."""
+    """Replace launches that do not depend on each other by a single launch."""
     joining = _Joining(graph)
     for stretch in joining.stretches():
         joining.rewrite(stretch)
@@ -43,16 +50,20 @@ class _Bunch:
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []
+        self._forms: set[Any] = set()
         self._last, self._freed, self._freed_last = -1, 0, 0
 
-    def add(self, node: Node, ready: int, freed: int) -> bool:
-        """Add a node, unless too much memory would stay allocated; return whether it was added."""
+    def add(self, node: Node, form: Any, ready: int, freed: int) -> bool:
+        """Add a node and return True, unless too much memory or code would be kept."""
         last = max(ready, self._last)
         freed_last = freed * (ready == last) + self._freed_last * (self._last == last)
         kept_bytes = self._freed + freed - freed_last
-        if self.nodes and (len(self.nodes) == MOST_ROWS or kept_bytes > MOST_KEPT):
+        forms = self._forms | {form}
+        is_full = len(self.nodes) == MOST_ROWS or len(forms) > MOST_FORMS
+        if self.nodes and (is_full or kept_bytes > MOST_KEPT):
             return False
         self.nodes.append(node)
+        self._forms = forms
         self._last, self._freed, self._freed_last = last, self._freed + freed, freed_last
         return True
 
@@ -67,7 +78,7 @@ class _Joining:
         self._fusion = Fusion(graph)
         #: By node: the kernel that computes it.
         self._kernels: dict[Node, Node] = {}
-        self._forms: dict[Node, Any] = {}
+        self._launches: dict[Node, Launch] = {}
 
     def stretches(self) -> list[list[Node]]:
         """Return the longest sequences of kernels that may be reordered."""
@@ -93,9 +104,9 @@ class _Joining:
         candidates = [node for node in _nodes_sharing_levels(ranges) if not self._is_constant(node)]
         if not candidates:
             return
-        keys = self._forms = self._keys(candidates)
-        levels = _levels(before, ranges, keys)
-        bunches = [bunch for level in levels for bunch in self._bunches(level, keys)]
+        keys = self._keys(candidates)
+        levels = _fewer(_levels(before, ranges, keys), before, keys)
+        bunches = [bunch for level in levels for bunch in self._bunches(level)]
         if len(bunches) == len(stretch):
             return
         launches = [self._joined(bunch) for bunch in bunches]
@@ -103,30 +114,38 @@ class _Joining:
         self._graph.drop(stretch)
 
     def _keys(self, stretch: Sequence[Node]) -> dict[Node, Any]:
-        """Return the key that launches must share to be joined, by node."""
-        keys: dict[Node, Any] = {}
+        """Return the key by which launches wait for each other: their form and circumstances."""
         for node in stretch:
             kernel = self._kernels[node] = self._as_kernel(node)
             launch = launch_of(kernel.primitive) if is_kernel(kernel.primitive) else None
             if launch is not None:
-                keys[node] = (launch.form, *self._circumstances(node))
+                self._launches[node] = launch
         # A single element, such as a scalar parameter, is a short row.
-        rows = {(*of_row(form), *rest): form for form, *rest in keys.values() if is_row(form)}
-        for node, (form, *rest) in keys.items():
-            if is_single(form):
-                keys[node] = (rows.get((*of_row(form), *rest), form), *rest)
-        return keys
+        launches = {node: self._launches[node] for node in stretch if node in self._launches}
+        rows = {
+            of_row(launch.form): launch.form for launch in launches.values() if is_row(launch.form)
+        }
+        for node, launch in launches.items():
+            if is_single(launch.form):
+                form = rows.get(of_row(launch.form), launch.form)
+                self._launches[node] = launch._replace(form=form)
+        return {node: (self._launches[node].form, self._circumstances(node)) for node in launches}
 
-    def _bunches(self, level: Sequence[Node], keys: Mapping[Node, Any]) -> Iterator[list[Node]]:
+    def _bunches(self, level: Sequence[Node]) -> Iterator[list[Node]]:
         """Yield the nodes of a level to join; they do not depend on each other."""
         bunches: dict[Any, _Bunch] = {}
-        for number, node in enumerate(level):
-            key = keys.get(node, number)
-            bunch = bunches.setdefault(key, _Bunch())
-            if not bunch.add(node, self._ready[node], self._freed(node)):
-                yield bunch.nodes
-                bunch = bunches[key] = _Bunch()
-                bunch.add(node, self._ready[node], self._freed(node))
+        by_form: dict[Any, list[Node]] = {}
+        for node in level:
+            launch = self._launches.get(node)
+            by_form.setdefault(launch.form if launch else node, []).append(node)
+        for form, nodes in by_form.items():
+            for node in nodes:
+                key = self._circumstances(node) if node in self._launches else node
+                bunch = bunches.setdefault(key, _Bunch())
+                if not bunch.add(node, form, self._ready[node], self._freed(node)):
+                    yield bunch.nodes
+                    bunch = bunches[key] = _Bunch()
+                    bunch.add(node, form, self._ready[node], self._freed(node))
         for bunch in bunches.values():
             yield bunch.nodes
 
@@ -137,9 +156,9 @@ class _Joining:
         return nodes[0] if nodes is not None and len(nodes) == 1 else node
 
     def _circumstances(self, node: Node) -> tuple[Any, ...]:
-        """Return the rest of the key: what launches must share besides their form."""
+        """Return what launches must share to be joined."""
         repeats = frozenset(t.storage.repeat for t in node.outputs.values())
-        return node.is_repeated, repeats
+        return self._launches[node].form.schedule.n_items, node.is_repeated, repeats
 
     def _is_constant(self, node: Node) -> bool:
         return all(id(t.storage) in self._constant for t in node.outputs.values())
@@ -156,8 +175,7 @@ class _Joining:
         kernels = [self._kernels[node] for node in bunch]
         inputs = _by_row([kernel.inputs for kernel in kernels])
         outputs = _by_row([kernel.outputs for kernel in kernels])
-        form = self._forms[bunch[0]][0]
-        primitive = joined_kernel(self._graph.trace, form, [kernel.primitive for kernel in kernels])
+        primitive = joined_kernel(self._graph.trace, [self._launches[node] for node in bunch])
         fused = [text for node in bunch for text in (node.fused or [node.row])]
         return Node(
             None,
@@ -247,3 +265,20 @@ def _levels(
         for other in before[node]:
             after[other] = min(after[other], level)
     return [level for level in levels if level]
+
+
+def _fewer(
+    levels: Sequence[list[Node]], before: Mapping[Node, Sequence[Node]], keys: Mapping[Node, Any]
+) -> list[list[Node]]:
+    """Return levels of which those of kernels that no next level needs are parts of the next."""
+    needed_by = [{other for node in level for other in before[node]} for level in levels]
+    result = list(levels[-1:])
+    needed = needed_by[-1]
+    for level, own_needed in zip(levels[-2::-1], needed_by[-2::-1], strict=True):
+        if all(node in keys and node not in needed for node in level):
+            result[-1] = [*level, *result[-1]]
+            needed |= own_needed
+        else:
+            result.append(level)
+            needed = own_needed
+    return result[::-1]

@@ -18,8 +18,8 @@ from sycl_dnn.ops.arithmetic import cast
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.values import Tensor
 
-#: Elements of a gradient up to which it is joined with others.
-_SMALL = 1 << 16
+#: Minimum number of elements of the rows that a gradient is divided into.
+_ROW = 1 << 13
 
 
 def gradient_arrays(
@@ -101,15 +101,20 @@ def total_norm(name: str, grads: Any, norm_type: float, error_if_nonfinite: bool
 @compile
 def _norm(arrays: list[Any], norm_type: float) -> Any:
     wide = [F.astype(g, "float32") for g in arrays]
-    norms = [F.norm(g, norm_type) for g in (with_small_joined(wide) if norm_type else wide)]
-    return F.norm(F.stack(norms), norm_type)
+    # The number of nonzero norms depends on what they are of.
+    rows = [in_rows(g) if norm_type else in_rows(g, math.prod(g.shape)) for g in wide]
+    norms = [F.norm(g, norm_type, tuple(range(1, g.ndim))) for g in rows]
+    return F.norm(F.cat(norms), norm_type)
 
 
-def with_small_joined(arrays: list[Any]) -> list[Any]:
-    """Return arrays with small ones merged into one, since a kernel for each would take longer."""
-    small = [F.reshape(a, (-1,)) for a in arrays if a.size <= _SMALL]
-    large = [a for a in arrays if a.size > _SMALL]
-    return [*large, F.cat(small)] if small else large
+def in_rows(array: Any, minimum: int = _ROW) -> Any:
+    """Return the elements of an array as rows of one size, at least ``minimum``: (n, ...).
+
+    One launch goes over the rows of all arrays side by side.
+    """
+    size = array.shape[0] if array.ndim else 1
+    n = next((n for n in range(min(array.size // minimum, size), 1, -1) if size % n == 0), 1)
+    return F.reshape(array, (n, size // n, *array.shape[1:]))
 
 
 def clip_factor(norm: Any, max_norm: float) -> Any:

@@ -49,21 +49,37 @@ def test_reductions(shape, dim, queue):
     assert all(row.startswith("joined_") for row in rows)
 
 
-def test_what_could_run_earlier_waits_for_its_like(queue):
-    """Small gradients are joined before they have a norm, large ones are not."""
-    sizes = (70_000, 80_000, 40, 50)
-    grads = [normal(queue, n, seed=n) for n in sizes]
-    rows = compiled_twice(lambda *grads: optim.clip_grad_norm(list(grads), 1.0)[0], *grads)
-    if queue.sycl_device.is_cpu:  # GPUs sum the large ones in parts
-        assert len([row for row in rows if "square_sum" in row]) == 1, rows
+@pytest.mark.parametrize("dtypes", [("float32",), ("float32", "bfloat16", "float16")])
+def test_launches_of_several_forms(dtypes, queue, monkeypatch):
+    sizes = (1, 3, 17, 64, 5000, 70_000)
+    xs = [F.astype(normal(queue, n, seed=n), t) for n in sizes for t in dtypes]
+
+    def function(*xs):
+        sums = [F.sum(F.square(F.astype(x, "float32"))) for x in xs]
+        return [*sums, *[F.sin(x) for x in xs], *[F.amax(x) for x in xs[:3]]]
+
+    counts = []
+    for limit in (1, 4, 8):
+        monkeypatch.setattr(joined_launches, "MOST_FORMS", limit)
+        counts.append(len(compiled_twice(function, *xs)))
+    assert counts[0] > counts[1] > counts[2]
+
+
+def test_groups_of_several_forms_share_local_memory(queue):
+    """Rows of narrow numbers are kept in it."""
+    xs = [F.astype(normal(queue, 6, 700, seed=n), "bfloat16") for n in range(2)]
+
+    def function(x, y):
+        return F.log_softmax(x, -1), F.softmax(F.sin(y) * 2.0, -1), F.sum(F.exp(x), 0), F.sin(y)
+
+    compiled_twice(function, *xs)
 
 
 def test_what_waits_for_a_copy_is_joined_with_what_does_not(queue):
-    """Small gradients become one array, whose sum is computed with those of large ones."""
     sizes = (300_000, 310_001, *[60_000] * 5)
-    grads = [normal(queue, n, seed=n) for n in sizes]
-    rows = compiled_twice(lambda *grads: optim.clip_grad_norm(list(grads), 1.0)[0], *grads)
-    sums = [row for row in rows if "square_sum" in row and "sqrt" not in row]
+    xs = [normal(queue, n, seed=n) for n in sizes]
+    rows = compiled_twice(lambda *xs: [F.sum(F.square(x)) for x in (*xs[:2], F.cat(xs[2:]))], *xs)
+    sums = [row for row in rows if "square_sum" in row]
     assert len(sums) == 1, rows
     assert sums[0].startswith("joined_")
 

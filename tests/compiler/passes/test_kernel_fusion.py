@@ -70,7 +70,7 @@ def test_reductions_of_the_same_elements_are_one_pass(dim, queue):
     (fused, got), (apart, expected) = compiled_twice(function, x)
     for a, b in zip(got, expected, strict=True):
         np.testing.assert_array_equal(a, b)
-    assert (fused, apart) == (apart // 3, 3 * fused)
+    assert fused == 1 < apart
     others = (lambda x: (F.sum(x, 0), F.sum(x, 1)), lambda x: (F.sum(x[:100], 0), F.sum(x, 0)))
     for other in others:
         (fused, got), (apart, expected) = compiled_twice(other, x)
