@@ -16,9 +16,9 @@ REFUSING = frozenset((
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",
     "adaptive_max_pool2d", "adaptive_max_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d",
     "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d",
-    "conv_transpose3d", "fold", "grid_sample", "gru", "interpolate",
+    "conv_transpose3d", "grid_sample", "gru", "interpolate",
     "lp_pool1d", "lp_pool2d", "lp_pool3d", "lstm", "max_pool1d", "max_pool2d", "max_pool3d",
-    "prelu", "quantize_dynamic", "rnn_relu", "rnn_tanh", "scaled_dot_product_attention", "unfold",
+    "prelu", "quantize_dynamic", "rnn_relu", "rnn_tanh", "scaled_dot_product_attention",
 ))  # fmt: skip
 
 #: A part of messages about arguments that must not be floats at all.

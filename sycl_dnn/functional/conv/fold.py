@@ -4,14 +4,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from sycl_dnn.call.operation import operation
+from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.conv.windows import extents, per_axis
-from sycl_dnn.trace import layout
+from sycl_dnn.functional.product.along_axes import Taps, weighted_sums
+from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace.values import Tensor
-from sycl_dnn.trace.views import narrow, reshape, row_major
+from sycl_dnn.trace.views import reshape
 
 Pair = tuple[int, int]
 
@@ -42,23 +46,17 @@ class Windows(NamedTuple):
             )
         return n_rows, n_columns
 
-    def element_views(self, canvas: Tensor, counts: Pair) -> Iterator[Tensor]:
-        """Yield the part of the canvas that each kernel element covers."""
-        n, c, sh, sw = canvas.strides
-        strides = (n, c, sh * self.stride[0], sw * self.stride[1])
-        for i in range(self.kernel[0]):
-            for j in range(self.kernel[1]):
-                start = i * self.dilation[0] * sh + j * self.dilation[1] * sw
-                yield canvas.view((*canvas.shape[:2], *counts), strides, start)
-
-    def padded(self, size: Sequence[int], counts: Pair) -> Pair:
-        """Return the padded image size, enlarged so that oneDNN accepts strided views.
-
-        oneDNN refuses a view if windows times stride exceed the axis.
-        """
-        rows = zip(size, self.padding, counts, self.stride, strict=True)
-        height, width = (max(n + 2 * p, k * s) for n, p, k, s in rows)
-        return height, width
+    def taps(self, size: Sequence[int], counts: Pair) -> Taps:
+        """Return the element of the image (H * W) of each column entry (kernel * windows)."""
+        flat = np.zeros((1,) * 4, np.int64)
+        for axis, n in enumerate(size):
+            elements = np.arange(self.kernel[axis])[:, None] * self.dilation[axis]
+            places = np.arange(counts[axis]) * self.stride[axis] + elements - self.padding[axis]
+            table = np.where((places >= 0) & (places < n), places, -1)
+            table = table[:, None, :, None] if axis == 0 else table[None, :, None, :]
+            flat = np.where((flat < 0) | (table < 0), -1, flat * n + table)
+        columns = np.where(flat < 0, math.prod(size), flat).reshape(-1, 1)
+        return Taps(columns, (flat >= 0).reshape(-1, 1) * 1.0, math.prod(size))
 
 
 def _windows(
@@ -81,45 +79,6 @@ def _pair(name: str, argument: str, value: int | Sequence[int], minimum: int = 1
     return first, second
 
 
-def columns(x: Tensor, windows: Windows, counts: Pair) -> Tensor:
-    """Copy each window of (N, C, H, W) into a column of (N, C * kernel, windows)."""
-    trace, (n, c, height, width) = x.trace, x.shape
-    size = height, width
-    canvas, plain = x, trace.plain(x)
-    shape: tuple[int, ...] = (n, c, *windows.padded(size, counts))
-    if shape != x.shape:
-        canvas = trace.zeros(layout.like(plain.desc, x.dtype, shape), shape)
-        start = sum(p * s for p, s in zip(windows.padding, canvas.strides[2:], strict=True))
-        trace.written_into(canvas, canvas.view(x.shape, canvas.strides, start), plain)
-    n_kernel, n_windows = math.prod(windows.kernel), math.prod(counts)
-    shape = (n, c * n_kernel, n_windows)
-    result = trace.new(layout.row_major(shape, x.dtype))
-    strides = (shape[1] * n_windows, n_kernel * n_windows, counts[1], 1)
-    for k, source in enumerate(windows.element_views(trace.plain(canvas), counts)):
-        target = result.view((n, c, *counts), strides, k * n_windows)
-        trace.written_into(result, target, source)
-    return trace.view(x, result, lambda g: image(g, windows, counts, size))
-
-
-def image(x: Tensor, windows: Windows, counts: Pair, size: Pair) -> Tensor:
-    """Sum the columns of (N, C * kernel, windows) into images (N, C, *size)."""
-    trace, n = x.trace, x.shape[0]
-    c = x.shape[1] // math.prod(windows.kernel)
-    n_windows = math.prod(counts)
-    shape = (n, c, *windows.padded(size, counts))
-    canvas = trace.zeros(layout.row_major(shape, "float32"), shape)
-    source = row_major(x)
-    strides = (x.shape[1] * n_windows, math.prod(windows.kernel) * n_windows, counts[1], 1)
-    for k, target in enumerate(windows.element_views(canvas, counts)):
-        column = source.view((n, c, *counts), strides, k * n_windows)
-        trace.added_to(target, column)
-    inner = canvas
-    for axis, (p, length) in enumerate(zip(windows.padding, size, strict=True), start=2):
-        inner = narrow(inner, axis, p, length)
-    result = trace.reorder(inner, layout.row_major(inner.shape, x.dtype), inserted=False)
-    return trace.view(x, result, lambda g: columns(g, windows, counts))
-
-
 @operation
 def unfold(
     input: Tensor,
@@ -133,7 +92,7 @@ def unfold(
     Parameters
     ----------
     input : array (N, C, H, W) or (C, H, W)
-        float32, bfloat16 or float16.
+        float32, bfloat16 or float16; float64 if the device supports it.
     kernel_size, dilation, padding, stride : int or pair of int
         Of the windows; ``padding`` is the number of zeros on each side.
 
@@ -149,12 +108,15 @@ def unfold(
 
     Notes
     -----
-    Source: oneDNN developer guide, "Reorder": one strided copy per kernel element.
+    Source: ``torch.nn.functional.unfold``.
     """
     windows = _windows("unfold", kernel_size, dilation, padding, stride)
     x = _with_batch("unfold", input, 4)
-    result = columns(x, windows, windows.counts("unfold", x.shape[2:]))
-    return result if input.ndim == 4 else reshape(result, result.shape[1:])
+    counts = windows.counts("unfold", x.shape[2:])
+    rows = reshape(x, (x.shape[0] * x.shape[1], math.prod(x.shape[2:])))
+    columns = weighted_sums(rows, 1, windows.taps(x.shape[2:], counts))
+    n_rows, n_columns = x.shape[1] * math.prod(windows.kernel), math.prod(counts)
+    return reshape(columns, (*input.shape[:-3], n_rows, n_columns))
 
 
 @operation
@@ -171,7 +133,7 @@ def fold(
     Parameters
     ----------
     input : array (N, C * kernel elements, L) or without N
-        float32, bfloat16 or float16; accumulated in float32.
+        float32, bfloat16 or float16, summed in float32; float64 if the device supports it.
     output_size : int or pair of int
         Height and width of the images.
     kernel_size, dilation, padding, stride : int or pair of int
@@ -188,7 +150,7 @@ def fold(
 
     Notes
     -----
-    Source: oneDNN developer guide, "Reorder": one accumulating copy per kernel element.
+    Source: ``torch.nn.functional.fold``.
     """
     size = _pair("fold", "output_size", output_size)
     windows = _windows("fold", kernel_size, dilation, padding, stride)
@@ -200,8 +162,11 @@ def fold(
             f"fold: input must have a multiple of {n_kernel} rows and {n_windows} columns, "
             f"got shape {input.shape}"
         )
-    result = image(x, windows, counts, size)
-    return result if input.ndim == 3 else reshape(result, result.shape[1:])
+    channels = x.shape[1] // n_kernel
+    rows = reshape(x, (x.shape[0] * channels, n_kernel * n_windows))
+    wide = converted(rows, dtypes.wide(x.dtype))
+    images = weighted_sums(wide, 1, windows.taps(size, counts).transposed())
+    return converted(reshape(images, (*input.shape[:-2], channels, *size)), input.dtype)
 
 
 def _with_batch(name: str, x: Tensor, rank: int) -> Tensor:

@@ -94,7 +94,7 @@ def along_axes(x: Tensor, taps: Mapping[int, Taps]) -> Tensor:
             others = [a for a in order[1:] if a != axis]
             inner = 1 if sizes[1] >= _MANY else max(others, key=lambda a: sizes[a])
             result, order = _with_innermost(result, order, inner)
-        result = _summed(result, order.index(axis), taps[axis])
+        result = weighted_sums(result, order.index(axis), taps[axis])
     inverse = [order.index(axis) for axis in range(x.ndim)]
     return trace.convert(transpose(result, inverse), dtype)
 
@@ -106,28 +106,32 @@ def _with_innermost(x: Tensor, order: tuple[int, ...], axis: int) -> tuple[Tenso
 
 
 #: Maximum number of taps that a kernel unrolls.
-_FEW = 4
+_FEW = 9
 
 
-def _summed(x: Tensor, axis: int, taps: Taps) -> Tensor:
+def weighted_sums(x: Tensor, axis: int, taps: Taps) -> Tensor:
     """Sum only the taps: multiplying infinities elsewhere by 0 would give NaN."""
     trace, (n_out, count) = x.trace, taps.columns.shape
     outer, inner = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])
     has_zeros = taps.columns.max(initial=0) == taps.n_in
     n_parts = count if count <= _FEW else 1
     tables = [
-        trace.literal(columns[None, ..., None], "int32")
-        for columns in np.split(taps.columns, n_parts, axis=1)
-    ] + [
-        trace.convert(trace.literal(weights[None, ..., None], x.dtype), x.dtype)
-        for weights in np.split(taps.weights, n_parts, axis=1)
+        trace.literal(t[None, ..., None], "int32") for t in np.split(taps.columns, n_parts, 1)
     ]
+    is_weighted = not (taps.weights == (taps.columns < taps.n_in)).all()
+    if is_weighted:
+        parts = np.split(taps.weights, n_parts, axis=1)
+        tables += [
+            trace.convert(trace.literal(t[None, ..., None], x.dtype), x.dtype) for t in parts
+        ]
 
     def definition(values: Node, *tables: Node) -> Node:
         terms = [
-            (gathered(values, index, 1) if has_zeros else gather(values, [index], [1])) * weights
-            for index, weights in zip(tables[:n_parts], tables[n_parts:], strict=True)
+            gathered(values, index, 1) if has_zeros else gather(values, [index], [1])
+            for index in tables[:n_parts]
         ]
+        if is_weighted:
+            terms = [t * weights for t, weights in zip(terms, tables[n_parts:], strict=True)]
         return SUM(terms[0], axes=(2,)) if n_parts == 1 else sum(terms[1:], terms[0])
 
     def record() -> Tensor:
@@ -135,4 +139,6 @@ def _summed(x: Tensor, axis: int, taps: Taps) -> Tensor:
         result = computed(definition, values, *tables)
         return reshape(result, (*x.shape[:axis], n_out, *x.shape[axis + 1 :]))
 
-    return trace.closed({"x": x}, record, lambda dy: {"x": _summed(dy, axis, taps.transposed())})
+    return trace.closed(
+        {"x": x}, record, lambda dy: {"x": weighted_sums(dy, axis, taps.transposed())}
+    )
