@@ -13,6 +13,7 @@ from sycl_dnn.functional.activation.activations import (
     celu,
     elu,
     gelu,
+    glu,
     hardshrink,
     hardsigmoid,
     hardswish,
@@ -20,6 +21,7 @@ from sycl_dnn.functional.activation.activations import (
     leaky_relu,
     logsigmoid,
     mish,
+    prelu,
     relu,
     relu6,
     selu,
@@ -41,17 +43,8 @@ from sycl_dnn.functional.activation.channel_dropout import (
     gumbel_softmax,
 )
 from sycl_dnn.functional.activation.dropout import dropout
-from sycl_dnn.functional.activation.gated import glu, prelu
 from sycl_dnn.functional.activation.softmax import log_softmax, softmax, softmin
 from sycl_dnn.functional.arithmetic.binary import add, div, maximum, minimum, mul, pow, sub
-from sycl_dnn.functional.arithmetic.bitwise import (
-    bitwise_and,
-    bitwise_left_shift,
-    bitwise_not,
-    bitwise_or,
-    bitwise_right_shift,
-    bitwise_xor,
-)
 from sycl_dnn.functional.arithmetic.comparison import clamp, eq, ge, gt, le, lt, ne, where
 from sycl_dnn.functional.arithmetic.convert import asarray, astype, from_numpy, tensor
 from sycl_dnn.functional.arithmetic.elementwise import abs, exp, log, neg, reciprocal, sqrt, square
@@ -63,6 +56,12 @@ from sycl_dnn.functional.arithmetic.mathematical import (
     atan,
     atan2,
     atanh,
+    bitwise_and,
+    bitwise_left_shift,
+    bitwise_not,
+    bitwise_or,
+    bitwise_right_shift,
+    bitwise_xor,
     ceil,
     cos,
     cosh,
@@ -133,22 +132,15 @@ from sycl_dnn.functional.embeddings import embedding, embedding_bag, one_hot
 from sycl_dnn.functional.index import selected
 from sycl_dnn.functional.index.gathering import (
     gather,
+    index_add,
     index_put,
     index_select,
     scatter,
     scatter_add,
     take_along_dim,
 )
-from sycl_dnn.functional.index.ordering import (
-    argsort,
-    masked_select,
-    nonzero,
-    sort,
-    topk,
-    unique,
-)
-from sycl_dnn.functional.index.slices_added import index_add
-from sycl_dnn.functional.loss.classes import cross_entropy, nll_loss
+from sycl_dnn.functional.index.ordering import argsort, masked_select, nonzero, sort, topk, unique
+from sycl_dnn.functional.loss.loss_reduction import huber_loss, l1_loss, mse_loss, smooth_l1_loss
 from sycl_dnn.functional.loss.margins import (
     cosine_embedding_loss,
     hinge_embedding_loss,
@@ -164,14 +156,14 @@ from sycl_dnn.functional.loss.probabilities import (
     bce_with_logits,
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
+    cross_entropy,
     gaussian_nll_loss,
     kl_div,
+    nll_loss,
     poisson_nll_loss,
 )
-from sycl_dnn.functional.loss.regression import huber_loss, l1_loss, mse_loss, smooth_l1_loss
 from sycl_dnn.functional.loss.sequences import ctc_loss
-from sycl_dnn.functional.normalization.batch_norm import batch_norm
-from sycl_dnn.functional.normalization.group_norm import group_norm, instance_norm
+from sycl_dnn.functional.normalization.batch_norm import batch_norm, group_norm, instance_norm
 from sycl_dnn.functional.normalization.layer_norm import layer_norm, rms_norm
 from sycl_dnn.functional.normalization.local_response import local_response_norm
 from sycl_dnn.functional.pool.adaptive import (
@@ -226,12 +218,14 @@ from sycl_dnn.functional.reduction.cumulative import (
     linear_recurrence,
     logcumsumexp,
 )
-from sycl_dnn.functional.reduction.distances import cdist, cosine_similarity, pairwise_distance
 from sycl_dnn.functional.reduction.extremes import all, amax, amin, any, argmax, argmin, max, min
 from sycl_dnn.functional.reduction.statistics import (
+    cdist,
+    cosine_similarity,
     logsumexp,
     norm,
     normalize,
+    pairwise_distance,
     std,
     std_mean,
     var,

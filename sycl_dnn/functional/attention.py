@@ -230,12 +230,7 @@ def attend(
 
 
 def attend_causally(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    dropout_p: float,
-    scale: float,
-    groups: int = 1,
+    query: Tensor, key: Tensor, value: Tensor, dropout_p: float, scale: float, groups: int = 1
 ) -> Tensor:
     """Return (*, groups * L, F) where query i of each group sees keys up to i.
 

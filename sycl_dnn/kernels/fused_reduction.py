@@ -31,10 +31,7 @@ class ReductionWriter(KeptPoints):
     """The code generator of a kernel, or of a part of one."""
 
     def __init__(
-        self,
-        form: ReductionForm,
-        kernel: Kernel | None = None,
-        parameters: Sequence[Value] = (),
+        self, form: ReductionForm, kernel: Kernel | None = None, parameters: Sequence[Value] = ()
     ) -> None:
         super().__init__(form, kernel=kernel, parameters=parameters)
         expression = form.expression

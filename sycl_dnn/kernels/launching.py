@@ -13,13 +13,7 @@ from sycl_dnn._core import MemoryDesc
 from sycl_dnn.kernels import launches_in_sequence as sequences
 from sycl_dnn.kernels.building import compiled
 from sycl_dnn.kernels.fused_elementwise import Form
-from sycl_dnn.kernels.joined_kernels import (
-    Launch,
-    facts_of,
-    forms_of,
-    joined_module,
-    joined_name,
-)
+from sycl_dnn.kernels.joined_kernels import Launch, facts_of, forms_of, joined_module, joined_name
 from sycl_dnn.kernels.reduction_form import ReductionForm
 from sycl_dnn.kernels.source import beginning
 from sycl_dnn.trace import layout, policy

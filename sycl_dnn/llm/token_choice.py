@@ -11,7 +11,7 @@ import numpy as np
 from sycl_dnn import functional as F
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.activation.dropout import next_seed
-from sycl_dnn.functional.index.ranks import sort_key
+from sycl_dnn.functional.index.ordering import sort_key
 from sycl_dnn.functional.index.selected import written
 from sycl_dnn.ir.node import Node, number
 from sycl_dnn.llm.sampling import Sampling

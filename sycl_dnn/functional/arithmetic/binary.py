@@ -36,12 +36,7 @@ _INTEGERS = "Integers are computed exactly, not by oneDNN, which adds in float32
 
 
 def pair(
-    name: str,
-    kind: algorithm,
-    operation: Operation,
-    function: Callable[..., Any],
-    a: Any,
-    b: Any,
+    name: str, kind: algorithm, operation: Operation, function: Callable[..., Any], a: Any, b: Any
 ) -> Tensor:
     """Apply a primitive to floats, and an operation or a dpnp function to integers."""
     a, b = checked_operands(name, input=a, other=b)
@@ -184,10 +179,7 @@ integer divided by 0 gives 0, whereas torch reads the values and raises an error
 @operation
 @documented(_NOTES, _ROUNDING)
 def div(
-    input: Tensor | float,
-    other: Tensor | float,
-    *,
-    rounding_mode: str | None = None,
+    input: Tensor | float, other: Tensor | float, *, rounding_mode: str | None = None
 ) -> Tensor:
     """Return ``input / other``."""
     a, b = checked_operands("div", input=input, other=other)
@@ -200,10 +192,7 @@ def div(
             return result
         x, y = as_floats(dtype, a, b)
         return binary(algorithm.binary_div, x, y, dtype)
-    modes = {
-        "trunc": (ops.TRUNC_DIVIDE, divide),
-        "floor": (ops.FLOOR_DIVIDE, dpnp.floor_divide),
-    }
+    modes = {"trunc": (ops.TRUNC_DIVIDE, divide), "floor": (ops.FLOOR_DIVIDE, dpnp.floor_divide)}
     if rounding_mode not in modes:
         raise ValueError(
             f"div: rounding_mode must be None, 'trunc' or 'floor', got {rounding_mode!r}"

@@ -72,11 +72,7 @@ ge = _comparison("ge", ">=", dpnp.greater_equal)
 
 
 @operation
-def where(
-    condition: dpnp.ndarray,
-    input: Tensor | float,
-    other: Tensor | float,
-) -> Tensor:
+def where(condition: dpnp.ndarray, input: Tensor | float, other: Tensor | float) -> Tensor:
     """Return ``input`` where ``condition`` is true, else ``other``.
 
     Parameters
@@ -139,9 +135,7 @@ _ONE_SIDED = {"min": (ops.MAXIMUM, dpnp.maximum), "max": (ops.MINIMUM, dpnp.mini
 
 @operation
 def clamp(
-    input: Tensor,
-    min: Tensor | float | None = None,
-    max: Tensor | float | None = None,
+    input: Tensor, min: Tensor | float | None = None, max: Tensor | float | None = None
 ) -> Tensor:
     """Clamp ``input`` to the range from ``min`` to ``max``.
 

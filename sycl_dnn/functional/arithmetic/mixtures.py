@@ -53,11 +53,7 @@ Source: ``torch.{name}``.
 
 @operation
 @templated(_MIXED)
-def lerp(
-    input: Tensor,
-    end: Tensor,
-    weight: Tensor | float,
-) -> Tensor:
+def lerp(input: Tensor, end: Tensor, weight: Tensor | float) -> Tensor:
     """Interpolate linearly: ``input + weight * (end - input)``.
 
     input, end : arrays (*)

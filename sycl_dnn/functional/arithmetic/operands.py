@@ -235,11 +235,7 @@ def _supported(x: Tensor) -> Tensor:
     return x if x.dtype in dtypes.DATA_TYPES else converted(x, "int64")
 
 
-def by_dpnp(
-    function: Callable[..., Any],
-    dtype: str,
-    *operands: Any,
-) -> Tensor:
+def by_dpnp(function: Callable[..., Any], dtype: str, *operands: Any) -> Tensor:
     """Record a dpnp function of tensors and numbers, without a gradient."""
     constants = [None if isinstance(v, Tensor) else v for v in operands]
     tensors = [v for v in operands if isinstance(v, Tensor)]

@@ -12,12 +12,7 @@ from sycl_dnn.device import default_queue
 from sycl_dnn.functional.activation.dropout import NextSeed, generator, next_seed
 from sycl_dnn.functional.arithmetic.comparison import lt
 from sycl_dnn.functional.arithmetic.convert import asarray, astype, constant_call, converted
-from sycl_dnn.functional.creation.factories import (
-    LIKE,
-    check_place,
-    documented,
-    shape_of,
-)
+from sycl_dnn.functional.creation.factories import LIKE, check_place, documented, shape_of
 from sycl_dnn.functional.shape.reshaping import checked_int
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace.module_arrays import in_manner

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Indexed reads and writes: gather, take_along_dim, index_select, scatter, index_put."""
+"""Indexed reads and writes: gather, take_along_dim, index_select, scatter, index_add, index_put."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import dpnp
 
 from sycl_dnn.call.operation import operation, templated
+from sycl_dnn.functional.arithmetic.binary import mul
 from sycl_dnn.functional.arithmetic.comparison import where
 from sycl_dnn.functional.arithmetic.operands import broadcasts_to, check_arrays
 from sycl_dnn.functional.creation.factories import filled_in
@@ -22,6 +23,9 @@ from sycl_dnn.trace import indexing
 from sycl_dnn.trace.pointwise import zeros
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import broadcast_shape, narrow, reshape, transpose
+
+if TYPE_CHECKING:
+    import dpnp
 
 _INDICES = ("int32", "int64")
 
@@ -265,9 +269,7 @@ order. Source: ``torch.{name}``.
 
 @operation
 @templated(
-    _SCATTER,
-    number=" or number",
-    notes="If several\nare for one element, any of them is kept.",
+    _SCATTER, number=" or number", notes="If several\nare for one element, any of them is kept."
 )
 def scatter(input: Tensor, dim: int, index: dpnp.ndarray, src: Tensor | float) -> Tensor:
     """Write elements by index: ``out[i, index[i, j, k], k] = src[i, j, k]`` for ``dim=1``."""
@@ -295,10 +297,7 @@ def _masked(x: Tensor, mask: Tensor, values: Any, accumulate: bool) -> Any:
 
 @operation
 def index_put(
-    input: Tensor,
-    indices: Sequence[dpnp.ndarray | None],
-    values: Tensor,
-    accumulate: bool = False,
+    input: Tensor, indices: Sequence[dpnp.ndarray | None], values: Tensor, accumulate: bool = False
 ) -> Tensor:
     """Write or add values at indices: ``input[indices] = values``.
 
@@ -377,3 +376,55 @@ def _put(
     )
     inverse = [(*indexed, *rest).index(a) for a in range(x.ndim)]
     return transpose(reshape(result, moved.shape), inverse)
+
+
+@operation
+def index_add(
+    input: Tensor, dim: int, index: dpnp.ndarray, source: Tensor,
+    *, alpha: float = 1,
+) -> Tensor:  # fmt: skip
+    """Add slices along an axis by index: ``out[:, index[j]] += alpha * source[:, j]``.
+
+    Parameters
+    ----------
+    input : array (*A, n, *B)
+        Any dtype except bool.
+    dim : int
+    index : array (m,) of int32 or int64
+    source : array (*A, m, *B)
+        Same dtype as ``input``.
+    alpha : number
+        Scale factor.
+
+    Returns
+    -------
+    array (*A, n, *B)
+
+    Raises
+    ------
+    TypeError
+        ``index`` is not an integer array, or ``source`` has another dtype.
+    ValueError
+        The shapes do not match.
+
+    Notes
+    -----
+    The host does not read the index; out-of-range entries are ignored. Differentiable to any order.
+    Source: ``torch.index_add``.
+    """
+    name = "index_add"
+    index = check_index(name, "index", index)
+    axis = check_axis(name, dim, input.ndim)
+    check_arrays(name, source=source)
+    expected = (*input.shape[:axis], index.size, *input.shape[axis + 1 :])
+    if index.ndim > 1 or not input.ndim or source.shape != expected:
+        raise ValueError(
+            f"{name}: source must have shape {expected} for index of {index.shape}, got "
+            f"{source.shape}"
+        )
+    if input.dtype == "bool":
+        raise TypeError(f"{name}: input must not be bool")
+    aligned = [index.size if a == axis else 1 for a in range(input.ndim)]
+    indices = spread(reshape(index, tuple(aligned)), expected)
+    scaled = source if alpha == 1 else mul(source, alpha)
+    return scattered(name, input, dim, indices, scaled, True)

@@ -8,12 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.arithmetic.elementwise import check_float, check_same_shape
 from sycl_dnn.functional.arithmetic.operands import check_unpacked
-from sycl_dnn.functional.loss.loss_reduction import (
-    as_operands,
-    checked_reduction,
-    loss,
-    reduced,
-)
+from sycl_dnn.functional.loss.loss_reduction import as_operands, checked_reduction, loss, reduced
 from sycl_dnn.trace import functions as F
 from sycl_dnn.trace.values import Tensor
 

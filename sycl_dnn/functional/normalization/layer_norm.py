@@ -90,12 +90,7 @@ def _params(x: Tensor, eps: float, flags: normalization_flags) -> dict[str, Any]
 
 
 def _gradient(
-    pd: Any,
-    eps: float,
-    flags: normalization_flags,
-    entry: Entry,
-    dy: Tensor,
-    needed: set[str],
+    pd: Any, eps: float, flags: normalization_flags, entry: Entry, dy: Tensor, needed: set[str]
 ) -> dict[str, Tensor]:
     """Record oneDNN's gradient of an entry of rows and vectors, with result, mean and variance."""
     trace, (x, *vectors) = dy.trace, entry.inputs.values()

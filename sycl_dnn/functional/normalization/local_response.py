@@ -59,11 +59,7 @@ def _by_nodes(x: Node, dtype: str, size: int, alpha: float, beta: float, k: floa
 
 @operation
 def local_response_norm(
-    input: Tensor,
-    size: int,
-    alpha: float = 1e-4,
-    beta: float = 0.75,
-    k: float = 1.0,
+    input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
 ) -> Tensor:
     """Divide by a power of the mean square over adjacent channels.
 

@@ -41,10 +41,7 @@ def _averages(n_in: int, n_out: int) -> np.ndarray:
 
 
 def adaptive_avg_pool(
-    name: str,
-    rank: int,
-    input: Tensor,
-    output_size: int | None | tuple[int | None, ...],
+    name: str, rank: int, input: Tensor, output_size: int | None | tuple[int | None, ...]
 ) -> Tensor:
     """Average images over windows that cover them evenly.
 

@@ -77,11 +77,7 @@ dot, mv = operation(dot), operation(mv)
 
 
 @operation
-def tensordot(
-    a: Tensor,
-    b: Tensor,
-    dims: int | Sequence[Sequence[int]] = 2,
-) -> Tensor:
+def tensordot(a: Tensor, b: Tensor, dims: int | Sequence[Sequence[int]] = 2) -> Tensor:
     """Contract axes of two arrays.
 
     Parameters

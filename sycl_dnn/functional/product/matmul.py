@@ -206,11 +206,7 @@ def _check_bias(name: str, bias: Tensor | None, shape: tuple[int, ...], dtype: s
 
 
 @operation
-def linear(
-    input: Tensor,
-    weight: Tensor | QuantizedTensor,
-    bias: Tensor | None = None,
-) -> Tensor:
+def linear(input: Tensor, weight: Tensor | QuantizedTensor, bias: Tensor | None = None) -> Tensor:
     """Return ``input @ weight.T + bias``.
 
     Parameters
@@ -258,12 +254,7 @@ def linear(
 
 
 @operation
-def bilinear(
-    input1: Tensor,
-    input2: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-) -> Tensor:
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """Return ``input1 @ weight[n] @ input2 + bias[n]`` for each n.
 
     Parameters

@@ -228,10 +228,7 @@ def _weight_and_bias_gradients(trace: Trace, entry: Entry, dy: Tensor) -> Grads:
 @composed_rule("inner_product_backward_weights")
 def _inner_product_backward(entry: Entry) -> Grads:
     a, dy = entry.inputs["src"], entry.inputs["diff_dst"]
-    return {
-        "diff_weights": product(swapped(dy), a),
-        "diff_bias": sum_to(dy, (dy.shape[1],)),
-    }
+    return {"diff_weights": product(swapped(dy), a), "diff_bias": sum_to(dy, (dy.shape[1],))}
 
 
 @rule_for("matmul")

@@ -182,10 +182,7 @@ def _recurrence(axis: int, shape: tuple[int, ...]) -> Callable[..., Node]:
 
 @operation
 def linear_recurrence(
-    input: Tensor,
-    other: Tensor,
-    dim: int,
-    initial: Tensor | None = None,
+    input: Tensor, other: Tensor, dim: int, initial: Tensor | None = None
 ) -> Tensor:
     """Return the states ``h[i] = input[i] * h[i - 1] + other[i]`` along an axis.
 

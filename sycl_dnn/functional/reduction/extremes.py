@@ -12,13 +12,7 @@ import dpnp
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.binary import maximum, minimum
 from sycl_dnn.functional.arithmetic.operands import check_real
-from sycl_dnn.functional.reduction.sums import (
-    axes_of,
-    by_dpnp,
-    by_kernel,
-    documented,
-    has_kernel,
-)
+from sycl_dnn.functional.reduction.sums import axes_of, by_dpnp, by_kernel, documented, has_kernel
 from sycl_dnn.functional.shape.reshaping import check_axis
 from sycl_dnn.ir.node import Node, Operation
 from sycl_dnn.lower.node_lowering import computed

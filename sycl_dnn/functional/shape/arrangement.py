@@ -68,9 +68,7 @@ def flip(input: Tensor, dims: int | Sequence[int]) -> Tensor:
 
 @operation
 def roll(
-    input: Tensor,
-    shifts: int | Sequence[int],
-    dims: int | Sequence[int] | None = None,
+    input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] | None = None
 ) -> Tensor:
     """Shift elements cyclically along axes.
 

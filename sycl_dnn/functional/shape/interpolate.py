@@ -14,13 +14,7 @@ import numpy as np
 
 from sycl_dnn._core import algorithm, prop_kind
 from sycl_dnn.call.operation import operation
-from sycl_dnn.functional.conv.windows import (
-    Sizes,
-    Span,
-    batched,
-    cut,
-    per_axis,
-)
+from sycl_dnn.functional.conv.windows import Sizes, Span, batched, cut, per_axis
 from sycl_dnn.functional.index.selected import selected
 from sycl_dnn.functional.pool.adaptive import adaptive_avg_pool
 from sycl_dnn.functional.pool.windowed import check_dtype

@@ -54,9 +54,7 @@ def _cropped(x: Tensor, widths: Widths) -> Tensor:
 
 def _constant(x: Tensor, widths: Widths, value: float) -> Tensor:
     return rearranged(
-        x,
-        lambda node: selection.pad(node, widths, value),
-        lambda node: selection.pad(node, widths),
+        x, lambda node: selection.pad(node, widths, value), lambda node: selection.pad(node, widths)
     )
 
 
@@ -93,10 +91,7 @@ def _check_rank(x: Tensor, pad: Sequence[int], mode: str) -> None:
 
 @operation
 def pad(
-    input: Tensor,
-    pad: Sequence[int],
-    mode: str = "constant",
-    value: float | None = None,
+    input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None
 ) -> Tensor:
     """Pad the borders of an array; negative widths crop.
 
