@@ -28,9 +28,23 @@ class NotKept(Exception):
 
 
 class Weights:
-    """The arrays of a model, which programs name by their numbers."""
+    """The arrays of a model, which programs name by their numbers.
 
-    def __init__(self, leaves: Sequence[Any]) -> None:
+    Parameters
+    ----------
+    leaves : sequence of array
+    known : dict
+        ``contents`` of the previous program of a function, which captures many of the same arrays.
+
+    Attributes
+    ----------
+    contents : dict
+        By id of another captured array: the array, and what is stored in its place.
+    """
+
+    def __init__(self, leaves: Sequence[Any], known: dict[int, tuple[Any, Any]]) -> None:
+        self._known = known
+        self.contents: dict[int, tuple[Any, Any]] = {}
         self._numbers = {id(leaf): number for number, leaf in enumerate(leaves)}
         self._spans = [(address(leaf.get_array()), leaf.nbytes) for leaf in leaves]
 
@@ -50,7 +64,9 @@ class Weights:
             start = address(value.get_array())
             if any(first <= start < first + size for first, size in self._spans):
                 raise NotKept
-        return _as_data(value)
+        entry = self._known.get(id(value)) or (value, _as_data(value))
+        self.contents[id(value)] = entry
+        return entry[1]
 
 
 def content_of(memory: Any) -> Any:

@@ -41,7 +41,9 @@ class Rewritten(NamedTuple):
 class _Written:
     """A graph as numbered storages and tensors, and nodes over them."""
 
-    def __init__(self, trace: CompileTrace, rewritten: Rewritten, leaves: Sequence[Any]) -> None:
+    def __init__(
+        self, trace: CompileTrace, rewritten: Rewritten, weights: kept_arrays.Weights
+    ) -> None:
         self._storages: dict[int, int] = {}
         self._tensors: dict[int, int] = {}
         #: By identity: a descriptor's number, what ``_Unpacked`` makes in place of it, and the
@@ -58,7 +60,6 @@ class _Written:
         if trace.written or trace.tail or rewritten.graph._locked:
             raise NotKept
         self.arguments = [self._storage(s) for s in trace.arguments]
-        weights = kept_arrays.Weights(leaves)
         self.captured = [
             (number, weights.reference(value), self._tensor(t))
             for number, value, t in trace.captured
@@ -358,7 +359,7 @@ def _node(
     return node
 
 
-def written(trace: CompileTrace, rewritten: Rewritten, leaves: Sequence[Any]) -> bytes:
+def written(trace: CompileTrace, rewritten: Rewritten, weights: kept_arrays.Weights) -> bytes:
     """Serialize a graph.
 
     Raises
@@ -366,7 +367,7 @@ def written(trace: CompileTrace, rewritten: Rewritten, leaves: Sequence[Any]) ->
     NotKept
         A part of it cannot be stored as data.
     """
-    return _Written(trace, rewritten, leaves).content(rewritten)
+    return _Written(trace, rewritten, weights).content(rewritten)
 
 
 def read(content: bytes, trace: CompileTrace, leaves: Sequence[Any], queue: Any) -> Rewritten:

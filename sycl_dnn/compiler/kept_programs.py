@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from sycl_dnn import _core, errors, tree
-from sycl_dnn.compiler import kept_graphs
+from sycl_dnn.compiler import kept_arrays, kept_graphs
 from sycl_dnn.compiler.kept_arrays import NotKept
 from sycl_dnn.compiler.kept_graphs import Rewritten
 from sycl_dnn.compiler.tracing import CompileTrace
@@ -44,12 +44,17 @@ class Kept:
         The arguments of the call: arrays, numbers and text.
     settings
         Of the compiled function.
+    contents : dict
+        Captured arrays that the previous program of the function stored; updated.
     """
 
-    def __init__(self, function: Any, queue: Any, args: Any, kwargs: Any, settings: Any) -> None:
+    def __init__(
+        self, function: Any, queue: Any, args: Any, kwargs: Any, settings: Any,
+        contents: dict[int, Any],
+    ) -> None:  # fmt: skip
         content = getattr(function, "content", None)
         content = None if content is None else content()
-        self._queue, self._name = queue, ""
+        self._queue, self._name, self._contents = queue, "", contents
         if content is None or not _is_text([list(args), kwargs]):
             return
         self._leaves = function.leaves()
@@ -73,10 +78,14 @@ class Kept:
         """Store a graph if that is possible."""
         if not self._name:
             return
+        weights = kept_arrays.Weights(self._leaves, self._contents)
         try:
-            content = kept_graphs.written(trace, rewritten, self._leaves)
+            content = kept_graphs.written(trace, rewritten, weights)
         except _NO_DATA:
             return
+        finally:
+            self._contents.clear()
+            self._contents.update(weights.contents)
         kept_binaries.keep(self._name, content)
 
     def load(self, trace: CompileTrace) -> Rewritten | None:

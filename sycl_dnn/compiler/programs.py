@@ -68,6 +68,8 @@ class Programs:
         self._pool = Pool()
         self._replays = Replays()
         self._fusions = KnownFusions()
+        #: Captured arrays of the last stored program, with what it contains in their place.
+        self._contents: dict[int, Any] = {}
         functools.update_wrapper(cast("Any", self), function, updated=())
         self.__name__ = getattr(function, "__name__", type(function).__name__)
         cache.watch(self)
@@ -145,7 +147,7 @@ class Programs:
             if plan is not None:
                 return plan
             if self._plans.drop_stale():  # with the arrays that the function no longer uses
-                self._pool = Pool()
+                self._pool, self._contents = Pool(), {}
             subject = self._subject()
             misses_of(self).note(self.__name__, arguments.tokens_by_name(subject, args, kwargs))
 
@@ -206,7 +208,7 @@ class Programs:
         is_plain = placed.out is None and not (self._donated or self._extra or self._constants)
         settings = self._dtype, self._lowering, self._fallback, sorted(self._switches.items())
         stored = kept_programs.Kept(
-            subject if is_plain else None, placed.queue, args, kwargs, settings
+            subject if is_plain else None, placed.queue, args, kwargs, settings, self._contents
         )
         rewritten_graph = stored.load(trace)
         if rewritten_graph is not None:
@@ -289,6 +291,7 @@ class Programs:
             self._pool = Pool()
             self._replays = Replays()
             self._fusions = KnownFusions()
+            self._contents = {}
 
 
 def _are_distinct(arrays: Sequence[Any]) -> bool:

@@ -89,18 +89,28 @@ def origin(graph: Graph, tensor: Tensor) -> Tensor:
     return graph.trace.widened(tensor)
 
 
-def with_weights(
-    graph: Graph, node: Node, weights: Tensor, bias: Tensor | None
-) -> tuple[Node, list[Node]] | Refusal:
-    """Return the node with other constant weights and bias, and the nodes that pack them."""
-    old = node.inputs[PACKABLE]
-    changes: dict[str, Any] = {PACKABLE: layout.any_layout(weights.shape, old.dtype)}
-    inputs = dict(node.inputs)
+def coefficients_of(
+    node: Node, weights: Tensor, bias: Tensor | None
+) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Return other weights and bias of a node as inputs, and the layouts to request for them."""
+    inputs = {PACKABLE: weights}
+    changes: dict[str, Any] = {
+        PACKABLE: layout.any_layout(weights.shape, node.inputs[PACKABLE].dtype)
+    }
     if bias is not None:
         rank = node.dst.desc.ndims if node.row == "matmul" else 1
         shape = (1,) * (rank - 1) + (bias.size,)
         inputs["bias"] = bias.view(shape, layout.row_major_strides(shape))
         changes["bias"] = inputs["bias"].desc
+    return inputs, changes
+
+
+def with_weights(
+    graph: Graph, node: Node, weights: Tensor, bias: Tensor | None
+) -> tuple[Node, list[Node]] | Refusal:
+    """Return the node with other constant weights and bias, and the nodes that pack them."""
+    coefficients, changes = coefficients_of(node, weights, bias)
+    inputs = {**node.inputs, **coefficients}
     pd = rebuilt(graph.trace.engine, node, node.attr, **changes)
     if isinstance(pd, Refusal):
         return pd
@@ -112,15 +122,20 @@ def with_weights(
     return node.with_pd(pd, inputs=inputs), nodes
 
 
-def repacked(graph: Graph, node: Node) -> tuple[Node, list[Node]] | Refusal:
-    """Return the node with weights in the descriptor's layout, and the node that packs them."""
+def repacked(
+    graph: Graph, node: Node, is_constant: bool = False
+) -> tuple[Node, list[Node]] | Refusal:
+    """Return the node with weights in the descriptor's layout, and the node that packs them.
+
+    ``is_constant``: whether the weights are known to be constant.
+    """
     if PACKABLE not in node.inputs:
         return node, []
     required, tensor = node.pd.desc_of(PACKABLE), node.inputs[PACKABLE]
     if not required or tensor.desc == required:
         return node, []
     source = origin(graph, tensor)
-    is_packable = source is not tensor or id(source.storage) in constant_ids(graph)
+    is_packable = is_constant or source is not tensor or id(source.storage) in constant_ids(graph)
     if not is_packable or source.desc is None or source.desc.dims != required.dims:
         return Refusal(f"{node.row} would require its weights in another layout")
     packed, nodes = graph.recorded(lambda: graph.trace.reorder(source, required))

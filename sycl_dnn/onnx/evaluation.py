@@ -63,11 +63,15 @@ class Evaluation:
         Provides the mode and the statistics to update.
     float_dtype : str
         Replaces float32.
+    trace : Trace, optional
+        The trace of the function that evaluates the model.
     """
 
-    def __init__(self, graph: Graph, queue: Any, module: Any, float_dtype: str) -> None:
+    def __init__(
+        self, graph: Graph, queue: Any, module: Any, float_dtype: str, trace: Any = None
+    ) -> None:
         self.graph, self.queue, self.module = graph, queue, module
-        self.float_dtype = float_dtype
+        self.float_dtype, self._trace = float_dtype, trace
 
     @property
     def training(self) -> bool:
@@ -98,14 +102,18 @@ class Evaluation:
         return array
 
     def once(self, name: str, sources: Sequence[np.ndarray], make: Callable[[], np.ndarray]) -> Any:
-        """Return a device array computed from constants, cached for later calls."""
+        """Return a device array computed from constants, cached for later calls.
+
+        Functions of it are recorded in a trace, so that programs of all shapes share their results.
+        """
         constants = self.graph.constant_ids
         key = (self.queue, name, *(
             id(v) if id(v) in constants else (v.dtype.name, v.shape, v.tobytes()) for v in sources
         ))  # fmt: skip
         if key not in self.graph.on_device:
             self.graph.on_device[key] = to_device(make(), self.queue)
-        return self.graph.on_device[key]
+        array = self.graph.on_device[key]
+        return array if self._trace is None else self._trace.capture(array)
 
     def host(self, value: Any, call: Call) -> np.ndarray:
         """Return a value as a NumPy array."""

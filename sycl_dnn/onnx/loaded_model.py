@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import itertools
 import json
 import os
@@ -168,7 +169,8 @@ class OnnxModel(Module):
 
     def program_text(self) -> bytes:
         """Return the key of this model's programs in inference mode, except its weights."""
-        return repr((type(self).__name__, self._float, self._places)).encode() + self._structure
+        text = repr((type(self).__name__, self._float, self._places))
+        return text.encode() + _digest(self._structure)
 
     def warmup(self, *shapes: Any) -> OnnxModel:
         """Compile the programs for inputs of these shapes, and wait.
@@ -203,12 +205,13 @@ class OnnxModel(Module):
         graph, weights = self._graph, self._weights()
         arrays = [*values.values(), *weights.values()]
         traced = next((v for v in arrays if isinstance(v, Tensor)), None)
+        trace = None if traced is None else traced.trace
         if queue is None:
-            queue = self._queue_of(values) if traced is None else traced.trace.queue
-        run = Evaluation(graph, queue, self, self._float)
-        if traced is not None:  # so that functions of weights are recorded, not computed now
+            queue = self._queue_of(values) if trace is None else trace.queue
+        run = Evaluation(graph, queue, self, self._float, trace)
+        if trace is not None:  # so that functions of weights are recorded, not computed now
             weights = {
-                name: w if isinstance(w, Tensor) else traced.trace.capture(w)
+                name: w if isinstance(w, Tensor) else trace.capture(w)
                 for name, w in weights.items()
             }
         outputs = run.evaluate(graph, {**values, **weights})
@@ -292,6 +295,11 @@ class OnnxModel(Module):
                 if dtypes.name_of(values[name].dtype) == "float32" != self._float:
                     values[name] = F.astype(values[name], self._float)
         return values, static
+
+
+@functools.lru_cache(64)
+def _digest(structure: bytes) -> bytes:
+    return hashlib.sha256(structure).digest()
 
 
 @functools.lru_cache(64)

@@ -4,15 +4,28 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from sycl_dnn._core import algorithm, normalization_flags
 from sycl_dnn.compiler.constant_values import constant_ids
-from sycl_dnn.compiler.passes.fusing import on_target, primary, with_ops
+from sycl_dnn.compiler.passes.fusing import (
+    Draft,
+    built,
+    destination,
+    extended,
+    is_narrowing,
+    is_overwritten,
+    on_target,
+    primary,
+    report,
+    with_work,
+)
 from sycl_dnn.compiler.post_ops import Chain, Op, chain_on, is_moderate, scalar_of
-from sycl_dnn.compiler.rebuilding import origin, with_weights
+from sycl_dnn.compiler.rebuilding import coefficients_of, origin
 from sycl_dnn.compiler.relayout import same_span
 from sycl_dnn.compiler.step_graph import Graph, Node, Refusal, moved
 from sycl_dnn.functional.normalization.affine import float32
@@ -83,36 +96,56 @@ def _factor_and_offset(
     return reshape(a, (mean.size,)), reshape(b, (mean.size,))
 
 
+class _Link(NamedTuple):
+    """A reader of a product, or of the link before, whose leading operations can be folded."""
+
+    reader: Node
+    chain: Chain
+    folded: tuple[Op, ...]
+    rest: tuple[Op, ...]
+
+
 def fold(graph: Graph) -> None:
     """Fold products and sums with constants into preceding weights and biases."""
     constants = set(constant_ids(graph))
-    for first in graph.walk():
-        node: Node | None = first
-        while node is not None and node.row in ROWS:
-            node = _folded_once(graph, node, constants)
+    for node in graph.walk():
+        if node.row not in ROWS or not node.has_dst or len(node.post_ops):
+            continue
+        coefficients = [node.inputs[n] for n in ("weights", "bias") if n in node.inputs]
+        if any(id(t.storage) not in constants for t in coefficients):
+            continue
+        links = _links(graph, node, constants)
+        # Only the last has further operations, which may be refused.
+        for n_links in dict.fromkeys((len(links), len(links) - 1)):
+            if n_links > 0 and _fold_links(graph, node, links[:n_links]):
+                break
 
 
-def _folded_once(graph: Graph, node: Node, constants: set[int]) -> Node | None:
-    """Fold the reader of a node into it; return the new node or None."""
-    if not node.has_dst or not graph.is_inner(node.dst.storage) or len(node.post_ops):
-        return None
-    dst = node.dst
-    coefficients = [node.inputs[n] for n in ("weights", "bias") if n in node.inputs]
-    readers = graph.readers(dst.storage)
-    if any(id(t.storage) not in constants for t in coefficients) or len(readers) != 1:
-        return None
-    name = None if readers[0].pd is None else primary(readers[0], dst)
-    chain = None if name is None else chain_on(readers[0], name)
-    if chain is None or isinstance(chain, Refusal) or not same_span(chain.source.desc, dst.desc):
-        return None
-    ops = on_target(dst.desc, chain.source.desc, chain)
-    if isinstance(ops, Refusal) or chain.source.offset != dst.offset:
-        return None
-    folded, rest = _foldable(ops, _output_axis(node), constants)
-    new = _with_folded(graph, node, readers[0], chain, folded, rest) if folded else None
-    if new is not None:
-        constants |= {id(new.inputs[n].storage) for n in ("weights", "bias") if n in new.inputs}
-    return new
+def _links(graph: Graph, node: Node, constants: set[int]) -> list[_Link]:
+    """Return the nodes whose work can be folded into a node, each the only reader of the last."""
+    links: list[_Link] = []
+    target = node.dst
+    while graph.is_inner(target.storage):
+        readers = graph.readers(target.storage)
+        if len(readers) != 1 or is_overwritten(graph, node, readers[0]):
+            break
+        name = None if readers[0].pd is None else primary(readers[0], target)
+        chain = None if name is None else chain_on(readers[0], name)
+        if chain is None or isinstance(chain, Refusal):
+            break
+        source = chain.source
+        if source.offset != target.offset or not same_span(source.desc, target.desc):
+            break
+        ops = on_target(target.desc, source.desc, chain)
+        if isinstance(ops, Refusal):
+            break
+        folded, rest = _foldable(ops, _output_axis(node), constants)
+        if folded:
+            links.append(_Link(readers[0], chain, folded, rest))
+        if rest or not folded:
+            break
+        target = destination(target, chain.result)
+    return links
 
 
 def _output_axis(node: Node) -> int:
@@ -122,7 +155,7 @@ def _output_axis(node: Node) -> int:
 
 def _foldable(
     ops: tuple[Op, ...], channel: int, constants: set[int]
-) -> tuple[list[Op], tuple[Op, ...]]:
+) -> tuple[tuple[Op, ...], tuple[Op, ...]]:
     """Return the leading operations that weights can absorb, and the rest."""
     leading: list[Op] = []
     for op in ops:
@@ -134,35 +167,49 @@ def _foldable(
         elif op.algorithm is not A.eltwise_linear or not is_moderate(op):
             break
         leading.append(op)
-    return leading, ops[len(leading) :]
+    return tuple(leading), ops[len(leading) :]
 
 
-def _with_folded(
-    graph: Graph, node: Node, reader: Node, chain: Chain, ops: list[Op], rest: tuple[Op, ...]
-) -> Node | None:
-    """Replace both nodes by one with new weights and bias, and the rest as post-ops."""
+def _fold_links(graph: Graph, node: Node, links: Sequence[_Link]) -> bool:
+    """Replace a node and links by one with other weights and bias, if that is possible."""
+    draft, names, label = Draft.of(node), list(node.fused), ""
+    for link in links:
+        later = replace(link.chain, ops=link.rest)
+        if with_work(draft, later, link.rest) is not None:
+            return False
+        label = Chain(link.chain.source, link.chain.result, link.folded).label
+        after = [later.label] if link.rest else []
+        names += [*link.reader.fused, f"{label} (in weights)", *after]
+    ops = [op for link in links for op in link.folded]
     (weights, bias), new = graph.recorded(lambda: _coefficients(graph, node, ops))
-    changed = with_weights(graph, node, weights, bias)
-    if isinstance(changed, Refusal):
-        node.refused.append(f"{chain.label}: {changed}")
-        return None
-    folded, packing = changed
-    fused = with_ops(graph, folded, reader, replace(chain, ops=rest), rest)
+    inputs, changes = coefficients_of(node, weights, bias)
+    draft.inputs |= inputs
+    draft.labels = []
+    last = links[-1].reader
+    graph.insert(new, before=last)
+    # Creating a descriptor is slow, so what can be fused afterwards is tried at once.
+    further = replace(draft, inputs=dict(draft.inputs), labels=[])
+    readers = extended(graph, further, last, node)
+    fused = built(graph, further, readers[-1], True, **changes) if readers else Refusal("")
     if isinstance(fused, Refusal):
-        return None
-    label = Chain(chain.source, chain.result, tuple(ops)).label
-    after = [] if not rest else [replace(chain, ops=rest).label]
-    fused.fused = [*node.fused, *reader.fused, f"{label} (in weights)", *after]
-    graph.replace([node], fused, at=reader)
-    graph.insert([*new, *packing], before=fused)
-    return fused
+        further, readers = draft, []
+        fused = built(graph, draft, last, True, **changes)
+    if isinstance(fused, Refusal):
+        graph.drop(new)
+        node.refused.append(f"{label}: {fused}")
+        return False
+    report(fused, node, readers, names, further.labels)
+    replaced = [node, *(link.reader for link in links), *readers]
+    fused.is_rounded = is_narrowing(replaced[-1])
+    graph.replace(replaced, fused, at=replaced[-1])
+    return True
 
 
 #: Whether a product or a sum, and the vector or number.
 _Factor = tuple[bool, "Tensor | float"]
 
 
-def _coefficients(graph: Graph, node: Node, ops: list[Op]) -> tuple[Tensor, Tensor | None]:
+def _coefficients(graph: Graph, node: Node, ops: Sequence[Op]) -> tuple[Tensor, Tensor | None]:
     """Return weights and bias with the operations folded in, in float32."""
     bias, weights = node.inputs.get("bias"), origin(graph, node.inputs["weights"])
     factors = [factor for op in ops for factor in _factors(graph, op)]

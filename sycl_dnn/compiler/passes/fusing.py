@@ -78,7 +78,7 @@ def _fused_once(graph: Graph, node: Node) -> bool:
         node.refused.append(f"{readers[0].row}: {fused}")
         return False
     last = readers[n - 1]
-    fused.is_rounded = _is_narrowing(last)
+    fused.is_rounded = is_narrowing(last)
     graph.replace([node, *readers[: n - 1]], fused, at=last)
     return True
 
@@ -99,7 +99,7 @@ def _readers(graph: Graph, node: Node) -> list[Node]:
         ):
             break
         fusible.append(reader)
-        last, is_rounded = reader, _is_narrowing(reader)
+        last, is_rounded = reader, is_narrowing(reader)
         if _is_relayout(reader):
             break
     return fusible
@@ -112,7 +112,7 @@ def _is_relayout(reader: Node) -> bool:
     return not same_places(reader.inputs["src"].desc, reader.dst.desc)
 
 
-def _is_narrowing(copy: Node) -> bool:
+def is_narrowing(copy: Node) -> bool:
     """Whether a node is a copy to fewer bits."""
     if copy.row != "reorder":
         return False
@@ -131,7 +131,7 @@ def primary(node: Node, dst: Tensor) -> str | None:
 
 
 @dataclass
-class _Draft:
+class Draft:
     """A node with the work of its readers, before its descriptor is created."""
 
     node: Node
@@ -144,7 +144,7 @@ class _Draft:
     labels: list[str]
 
     @classmethod
-    def of(cls, node: Node) -> _Draft:
+    def of(cls, node: Node) -> Draft:
         """Return a draft without additional work."""
         return cls(node, node.row, node.attr, dict(node.inputs), node.dst, None, [])
 
@@ -157,19 +157,19 @@ def _absorbed(graph: Graph, node: Node, readers: Sequence[Node]) -> Absorbed:
             return fused, 1
     # Creating a descriptor is slow, so all readers are tried at once before the first alone.
     for n_readers in dict.fromkeys((len(readers), 1)):
-        draft, n, refusal = _Draft.of(node), 0, None
+        draft, n, refusal = Draft.of(node), 0, None
         while n < n_readers and (refusal := _extend(draft, readers[n])) is None:
             n += 1
         if not n:
             return refusal or Refusal(""), 0
-        fused = _built(graph, draft, readers[n - 1])
+        fused = built(graph, draft, readers[n - 1])
         if isinstance(fused, Node):
-            _report(fused, node, readers[:n], draft.own, draft.labels)
+            report(fused, node, readers[:n], draft.own, draft.labels)
             return fused, n
     return fused, 0
 
 
-def _report(
+def report(
     fused: Node,
     node: Node,
     readers: Sequence[Node],
@@ -184,7 +184,7 @@ def _report(
         fused.refused += reader.refused
 
 
-def _extend(draft: _Draft, reader: Node) -> Refusal | None:
+def _extend(draft: Draft, reader: Node) -> Refusal | None:
     """Add the work of a reader to a draft; return why that is impossible."""
     dst, name = draft.dst, primary(reader, draft.dst)
     if name is None:
@@ -198,7 +198,20 @@ def _extend(draft: _Draft, reader: Node) -> Refusal | None:
     if chain.result.desc.data_type not in _FLOATS:
         return Refusal("the result has no floating-point dtype")
     ops = on_target(dst.desc, source.desc, chain)
-    return ops if isinstance(ops, Refusal) else _with_work(draft, chain, ops)
+    return ops if isinstance(ops, Refusal) else with_work(draft, chain, ops)
+
+
+def extended(graph: Graph, draft: Draft, last: Node, node: Node) -> list[Node]:
+    """Add the work of the readers of ``last``, the last of a node's draft; return those added."""
+    added: list[Node] = []
+    for reader in _readers(graph, last):
+        # `_readers` has looked at what comes after the first.
+        if is_overwritten(graph, node, reader) or not added and is_overwritten(graph, last, reader):
+            break
+        if _is_relayout(reader) or _extend(draft, reader) is not None:
+            break
+        added.append(reader)
+    return added
 
 
 def is_overwritten(graph: Graph, node: Node, reader: Node, *others: Node) -> bool:
@@ -221,15 +234,7 @@ def on_target(target: MemoryDesc, frame: MemoryDesc, chain: Chain) -> tuple[Op, 
     return tuple(ops)
 
 
-def with_ops(
-    graph: Graph, node: Node, reader: Node, chain: Chain, ops: tuple[Op, ...]
-) -> Node | Refusal:
-    """Return the node with post-ops, writing the reader's result."""
-    draft = _Draft.of(node)
-    return _with_work(draft, chain, ops) or _built(graph, draft, reader)
-
-
-def _with_work(draft: _Draft, chain: Chain, ops: tuple[Op, ...]) -> Refusal | None:
+def with_work(draft: Draft, chain: Chain, ops: tuple[Op, ...]) -> Refusal | None:
     """Add operations to a draft; return why that is impossible, with the draft as it was."""
     row, own, inputs = draft.row, draft.own, dict(draft.inputs)
     work = simplified(tuple(op for op in ops if op.kind != "convert"))
@@ -246,12 +251,12 @@ def _with_work(draft: _Draft, chain: Chain, ops: tuple[Op, ...]) -> Refusal | No
     if len(post_ops_of(attr)) > _MAX_POST_OPS:
         return Refusal("there are too many post-ops")
     draft.row, draft.own, draft.inputs, draft.attr = row, own, inputs, attr
-    draft.dst = _destination(draft.dst, chain.result)
+    draft.dst = destination(draft.dst, chain.result)
     draft.labels.append(chain.label)
     return None
 
 
-def _destination(dst: Tensor, target: Tensor) -> Tensor:
+def destination(dst: Tensor, target: Tensor) -> Tensor:
     """Return the destination of the reader's result with the axes of the node's."""
     desc = dst.desc
     if desc.data_type != target.desc.data_type:
@@ -259,14 +264,19 @@ def _destination(dst: Tensor, target: Tensor) -> Tensor:
     return Tensor(dst.trace, target.storage, desc, target.dtype, dst.shape, target.offset)
 
 
-def _built(graph: Graph, draft: _Draft, reader: Node) -> Node | Refusal:
-    """Return the node of a draft; insert the packing of its weights before the last reader."""
+def built(
+    graph: Graph, draft: Draft, reader: Node, is_constant: bool = False, **changes: Any
+) -> Node | Refusal:
+    """Return the node of a draft; insert the packing of its weights before the last reader.
+
+    ``is_constant``: whether the weights are known to be constant. ``changes`` are parameters.
+    """
     node, result, engine = draft.node, draft.dst, draft.dst.trace.engine
     if fault := faults.spoils(draft.row, result.desc, post_ops_of(draft.attr)):
         return Refusal(f"oneDNN computes this post-op of {draft.row} wrongly ({fault.name})")
     if draft.row != node.row:
         return _as_binary(draft)
-    pd = rebuilt(engine, node, draft.attr, dst=_requested(node, result.desc))
+    pd = rebuilt(engine, node, draft.attr, dst=_requested(node, result.desc), **changes)
     if isinstance(pd, Refusal):
         return pd
     is_plain = pd.impl_info.startswith(("ncsp_", "nspc_", "ref"))
@@ -278,7 +288,7 @@ def _built(graph: Graph, draft: _Draft, reader: Node) -> Node | Refusal:
     if refusal is not None:
         return refusal
     fused = node.with_pd(pd, inputs=draft.inputs, outputs={"dst": result})
-    packed = rebuilding.repacked(graph, fused)
+    packed = rebuilding.repacked(graph, fused, is_constant)
     if isinstance(packed, Refusal):
         return packed
     fused, nodes = packed
@@ -293,7 +303,7 @@ def _requested(node: Node, dst: MemoryDesc) -> MemoryDesc:
     return layout.any_layout(dst.dims, dtypes.NAMES[dst.data_type]) if is_open else dst
 
 
-def _as_binary(draft: _Draft) -> Node | Refusal:
+def _as_binary(draft: Draft) -> Node | Refusal:
     """Return an element-wise node and its readers as a single binary primitive."""
     src, dst = draft.inputs["src_0"].desc, draft.dst
     parameters = {"src0": src, "src1": src, "dst": dst.desc, "algorithm": algorithm.binary_max}
@@ -319,11 +329,11 @@ def _relaid_node(graph: Graph, node: Node, reader: Node) -> Node | Refusal:
     if desc is None:
         return Refusal("the axes of the copy do not correspond")
     result = Tensor(dst.trace, dst.storage, desc, dst.dtype, node.dst.shape, dst.offset)
-    draft = _Draft.of(node)
+    draft = Draft.of(node)
     draft.dst = result
-    fused = _built(graph, draft, reader)
+    fused = built(graph, draft, reader)
     if isinstance(fused, Node):
-        _report(fused, node, [reader], None, [_RELAID])
+        report(fused, node, [reader], None, [_RELAID])
     return fused
 
 

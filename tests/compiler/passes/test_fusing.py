@@ -70,6 +70,10 @@ FUSIONS = [
            ((6, 32), W, (48,), (48,), (48,), (48,))),
     Fusion("conv-scale-shift", lambda x, w, a, b: F.conv2d(x, w) * a + b,
            (C, K1, (1, 32, 1, 1), (32, 1, 1))),
+    Fusion("conv-scales-relu", lambda x, w, a, b: F.relu((F.conv2d(x, w) * a + b) * 0.5 * a - 1.0),
+           (C, K1, (1, 32, 1, 1), (32, 1, 1))),
+    Fusion("conv-scale-then-gate", lambda x, w, a: F.hardswish(F.conv2d(x, w) * a) * a,
+           (C, K1, (1, 32, 1, 1))),
     Fusion("conv-add-relu", lambda x, w, b: F.relu(F.conv2d(x, w, b) + x), (C, K1, V)),
     Fusion("conv-add-of-conv", lambda x, w, v: F.relu(F.conv2d(x, w) + F.conv2d(x, v)),
            (C, K1, K1), 2),
@@ -214,6 +218,34 @@ def test_the_first_of_a_chain_is_fused_if_all_are_refused(make, shared):
     assert convolution.fused == ("relu",)
     assert any("no implementation" in reason for reason in convolution.refused)
     assert_same(fused(x, w), function(x, w))
+
+
+@pytest.mark.parametrize("is_refused", [False, True])
+def test_what_is_folded_and_what_follows_has_one_descriptor(make, shared, is_refused):
+    w, a, b = make(*K3), make(1, 32, 1, 1), make(32, 1, 1)
+
+    def function(x):
+        return F.tanh(F.relu((F.conv2d(x, w, padding=1) * a + b) * a))
+
+    asked = []
+    made = shared.described_or_none
+
+    def fewer(engine, row, params, attr):
+        n_post_ops = 0 if attr is None else len(shared_descriptors.post_ops_of(attr))
+        if row == "convolution_forward":
+            asked.append(n_post_ops)
+        return None if is_refused and n_post_ops else made(engine, row, params, attr)
+
+    shared.described_or_none = fewer
+    x, fused = make(*C), sycl_dnn.compile(function)
+    (convolution,) = (p for p in fused.explain(x).parts if p.row == "convolution_forward")
+    assert [text for text in convolution.fused if "in weights" in text] == [
+        "binary_mul (in weights)", "binary_add (in weights)", "binary_mul (in weights)"
+    ]  # fmt: skip
+    assert convolution.fused[3:] == (() if is_refused else ("relu", "tanh"))
+    assert asked[0] == 2
+    assert is_refused or len(asked) == 1
+    assert_same(fused(x), function(x))
 
 
 @pytest.mark.parametrize("count", [29, 30, 31, 32, 65])
