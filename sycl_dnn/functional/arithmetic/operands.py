@@ -184,16 +184,8 @@ def by_nodes(
 ) -> Tensor:
     """Record an element-wise function as one kernel, differentiable to any order.
 
-    Parameters
-    ----------
-    definition : callable
-        Takes one node per operand.
-    *operands : Tensor or number
-        Numbers get the dtype to which torch promotes the operands.
-    wide : str
-        dtype to which operands are converted first; none by default.
-    dtype : str
-        dtype to which the result is converted; none by default.
+    Numbers get the dtype to which torch promotes the operands. ``wide``: dtype to which operands
+    are converted first; ``dtype``: that to which the result is. None by default.
     """
 
     def converting(*nodes: Node) -> Node:

@@ -29,13 +29,7 @@ class Windows(NamedTuple):
     stride: Pair
 
     def counts(self, name: str, size: Sequence[int]) -> Pair:
-        """Return the number of windows along each axis.
-
-        Raises
-        ------
-        ValueError
-            No window fits.
-        """
+        """Return the number of windows along each axis; raise ValueError if none fits."""
         window_extents = extents(self.kernel, self.dilation)
         rows = zip(size, self.padding, window_extents, self.stride, strict=True)
         n_rows, n_columns = ((n + 2 * p - r) // s + 1 for n, p, r, s in rows)

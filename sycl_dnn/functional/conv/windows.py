@@ -36,14 +36,9 @@ def whole_number(value: Any) -> int | None:
 
 
 def per_axis(name: str, argument: str, value: Any, rank: int, minimum: int = 1) -> Sizes:
-    """Expand one number or a sequence to ``rank`` numbers.
+    """Expand one number or a sequence to ``rank`` numbers, each at least ``minimum``.
 
-    Raises
-    ------
-    TypeError
-        ``value`` is neither an integer nor a sequence of integers.
-    ValueError
-        There are not 1 or ``rank`` numbers, or one is less than ``minimum``.
+    Raises TypeError or ValueError for anything else.
     """
     items = value if isinstance(value, (tuple, list)) else [value]
     numbers = [n for n in map(whole_number, items) if n is not None]
@@ -75,13 +70,7 @@ def extents(kernel: Sizes, dilation: Sizes) -> Sizes:
 
 
 def batched(name: str, x: Tensor, rank: int, axes: str = "(N, C, *S) or (C, *S)") -> Tensor:
-    """Add the batch axis if it is missing.
-
-    Raises
-    ------
-    ValueError
-        ``x`` has neither ``rank`` + 2 nor ``rank`` + 1 axes, or a channel or spatial axis is empty.
-    """
+    """Add the batch axis if it is missing; raise ValueError for other ranks and empty axes."""
     if x.ndim not in (rank + 1, rank + 2):
         raise ValueError(
             f"{name}: input must have {rank + 2} or {rank + 1} axes, {axes}, got shape {x.shape}"

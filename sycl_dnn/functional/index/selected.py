@@ -26,18 +26,11 @@ def wrapped(index: Node, n: int) -> Node:
 
 
 def selected(x: Tensor, index: Tensor, axis: int, *, wraps: bool = False) -> Tensor:
-    """Record the selection of elements along an axis by an index.
+    """Record the selection of elements along an axis, which is not empty, by an index.
 
-    Parameters
-    ----------
-    x : Tensor
-        Any dtype; the axis is not empty.
-    index : Tensor
-        int32 or int64, with the rank of ``x``; broadcasts with its other axes. Out-of-range entries
-        give NaN, or 0 for integers and complex numbers.
-    axis : int
-    wraps : bool
-        Whether negative entries count from the end.
+    The index (int32 or int64) has the rank of ``x`` and broadcasts with its other axes.
+    Out-of-range entries give NaN, or 0 for integers and complex numbers. ``wraps``: whether
+    negative ones count from the end.
     """
     fill_value = math.nan if dtypes.is_float(str(x.dtype)) else 0
 
@@ -53,16 +46,9 @@ def written(
 ) -> Tensor:
     """Record a tensor with values written or added at an index along an axis.
 
-    Parameters
-    ----------
-    x, values : Tensor
-        Same dtype. Narrow floats are accumulated in float32.
-    index : Tensor
-        int32 or int64, with the same rank; broadcasts with the other axes of ``values``.
-        Out-of-range entries are ignored.
-    axis : int
-    is_added : bool
-        If False, an arbitrary one of several values for an element is written.
+    The index (int32 or int64) has the same rank and broadcasts with the other axes of ``values``;
+    out-of-range entries are ignored. Narrow floats are added in float32; of several values written
+    to an element any one is kept.
     """
 
     def definition(old: Node, new: Node, i: Node) -> Node:
@@ -78,20 +64,9 @@ def written(
 
 
 def flat_index(trace: Any, items: Sequence[Any], sizes: Sequence[int]) -> Tensor:
-    """Record a flat index over several axes from one index per axis; -1 if out of range.
+    """Record a flat index over axes of ``sizes`` from one index per axis; -1 if out of range.
 
-    Parameters
-    ----------
-    trace : Trace
-    items : sequence of Tensor, array or NumPy array
-        Integers, which broadcast; negative ones count from the end.
-    sizes : sequence of int
-        Of the axes.
-
-    Raises
-    ------
-    IndexError
-        They do not broadcast.
+    The items are integers that broadcast (else IndexError); negative ones count from the end.
     """
     shapes = [tuple(item.shape) for item in items]
     try:

@@ -83,13 +83,7 @@ class QuantizedTensor(NamedTuple):
 def scale_shape(
     name: str, shape: Sequence[int], axis: int | None, group_size: int | None
 ) -> tuple[int, ...]:
-    """Return the required shape of the scales.
-
-    Raises
-    ------
-    ValueError
-        ``group_size`` is passed without ``axis`` or does not divide it.
-    """
+    """Return the required shape of the scales; raise ValueError for impossible groups."""
     if axis is None:
         if group_size is not None:
             raise ValueError(f"{name}: axis must be given with group_size, got None")

@@ -182,11 +182,7 @@ def scaled(
 ) -> tuple[PrimitiveAttr, dict[str, Tensor]]:
     """Return the steps that scale an integer sum and add the bias, and their operands.
 
-    Parameters
-    ----------
-    bias : Tensor (N,), optional
-    rank, axis : int
-        Rank of the result, and the axis of its N outputs.
+    ``rank``: of the result; ``axis``: that of its outputs.
     """
     scale = mul(reshape(x.scale, (1,)), reshape(weight.scale, (-1,)))
     steps = [(algorithm.binary_mul, scale)]

@@ -79,14 +79,7 @@ def _matrix(weights: Tensor) -> Tensor:
 def unrolled(step: Step, reverse: bool, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Return the results of a cell, by execution argument, in float32.
 
-    Parameters
-    ----------
-    step : callable
-        One of this file's.
-    reverse : bool
-        Whether time runs backwards.
-    inputs : dict
-        The execution arguments of the forward primitive, with initial states.
+    ``inputs`` are the arguments of the forward primitive, with initial states.
     """
     trace = inputs["src_layer"].trace
     wide = {name: trace.convert(t, "float32") for name, t in inputs.items()}
@@ -269,10 +262,7 @@ def network_weights(
 ) -> tuple[list[list[dict[str, Any]]], Sizes]:
     """Return the weights by layer and direction, and the sizes of the last layer.
 
-    Raises
-    ------
-    ValueError, TypeError
-        The number of arrays is wrong, or one has a different shape or dtype.
+    Raises ValueError or TypeError unless number, shapes and dtypes of the arrays are right.
     """
     cell, n_cells = CELLS[name], n_layers * n_directions
     if not isinstance(params, (tuple, list)) or len(params) < 2:

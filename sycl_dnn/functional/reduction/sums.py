@@ -107,17 +107,9 @@ def by_kernel(
 ) -> Tensor:
     """Record a reduction as a generated kernel, differentiable to any order.
 
-    Parameters
-    ----------
-    definition : callable
-        Takes a node, sorted ``axes`` and the attributes; keeps the axes with size 1.
-    x : Tensor
-    axes : tuple of int
-    keepdim : bool
-    wide : str
-        dtype to which elements are converted first; none by default.
-    dtype : str
-        dtype of the result.
+    ``definition`` takes a node, sorted ``axes`` and the attributes, and keeps the axes with size 1.
+    ``wide``: dtype to which elements are converted first, none by default; ``dtype``: that of the
+    result.
     """
     axes = tuple(sorted(axes))
     result = of_elements(

@@ -20,15 +20,7 @@ if TYPE_CHECKING:
 
 
 def checked_int(name: str, argument: str, value: Any, minimum: int | None = None) -> int:
-    """Validate and return an integer argument.
-
-    Raises
-    ------
-    TypeError
-        ``value`` is not an integer.
-    ValueError
-        It is less than ``minimum``.
-    """
+    """Return an integer argument; raise TypeError for others, ValueError below ``minimum``."""
     try:
         number = operator.index(value)
     except TypeError:
@@ -43,12 +35,7 @@ def checked_int(name: str, argument: str, value: Any, minimum: int | None = None
 def check_axis(name: str, dim: Any, ndim: int, argument: str = "dim") -> int:
     """Return an axis counted from the front; a 0-d array counts as 1-d.
 
-    Raises
-    ------
-    TypeError
-        ``dim`` is not an integer.
-    ValueError
-        There is no such axis.
+    Raises TypeError unless ``dim`` is an integer, ValueError if there is no such axis.
     """
     rank = max(ndim, 1)
     axis = checked_int(name, argument, dim)
@@ -266,15 +253,7 @@ Shape = tuple[int, ...]
 def regroup(x: Tensor, split_shape: Shape, order: Sequence[int], shape: Shape) -> Tensor:
     """Split axes, permute them and merge them again, in one copy that keeps the layout.
 
-    Parameters
-    ----------
-    x : Tensor
-    split_shape : tuple of int
-        Shape of ``x`` with split axes.
-    order : sequence of int
-        Order of the axes of ``split_shape`` in the result.
-    shape : tuple of int
-        Shape of the result, with merged axes.
+    ``order`` is that of the axes of ``split_shape`` in the result, which merges them to ``shape``.
     """
     trace, plain = x.trace, x.trace.plain(x)
     if x.desc is None:
