@@ -15,19 +15,6 @@ from sycl_dnn.program import executable
 from sycl_dnn.program.segments import live_steps
 from sycl_dnn.trace import trace_state, writers
 
-
-def test_a_function_without_a_second_derivative_is_named():
-    one, x = on_device(np.ones(())), on_device(np.ones((4, 1, 3)))
-    target, sizes = dpnp.asarray([[1, 2]]), (dpnp.asarray([4]), dpnp.asarray([2]))
-
-    def slope(x):
-        (grad,) = sycl_dnn.vjp(lambda v: F.ctc_loss(F.log_softmax(v, 2), target, *sizes), x)[1](one)
-        return F.sum(grad)
-
-    with pytest.raises(NotImplementedError, match="ctc_loss has no second derivative"):
-        sycl_dnn.vjp(slope, x)[1](one)
-
-
 #: By function of (x, w): what its reverse pass submits beside copies.
 _FIRST_ORDER = {
     "tanh": (lambda x, w: F.tanh(x), ["eltwise_backward"]),

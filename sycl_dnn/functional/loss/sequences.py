@@ -3,231 +3,150 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import dpnp
+import numpy as np
 
-from sycl_dnn._dpnp import in_dtype
 from sycl_dnn.call.operation import operation
-from sycl_dnn.functional.arithmetic.binary import div
-from sycl_dnn.functional.arithmetic.comparison import clamp, where
-from sycl_dnn.functional.arithmetic.convert import constant_call, converted
+from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.arithmetic.elementwise import check_float
-from sycl_dnn.functional.arithmetic.mathematical import isinf
 from sycl_dnn.functional.loss.loss_reduction import checked_reduction
-from sycl_dnn.functional.reduction.sums import mean
-from sycl_dnn.functional.reduction.sums import sum as summed
 from sycl_dnn.functional.shape.reshaping import checked_int
+from sycl_dnn.ir.node import Node, number
 from sycl_dnn.kernels.alignments import Alignments, can_align
+from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
-from sycl_dnn.trace.refusals import no_gradient
-from sycl_dnn.trace.steps import Entry, Out
+from sycl_dnn.ops.arithmetic import LOGADDEXP
+from sycl_dnn.ops.arithmetic import where as select
+from sycl_dnn.ops.selection import narrow, pad
+from sycl_dnn.trace import functions as F
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import reshape, untaped
+
+if TYPE_CHECKING:
+    import dpnp
 
 _INTEGERS = ("int32", "int64")
 
 
-def _masked_logs(mask: dpnp.ndarray, logs: dpnp.ndarray) -> dpnp.ndarray:
-    """Return the selected logarithms, and -inf elsewhere."""
-    return dpnp.where(mask, logs, dpnp.full_like(logs, -math.inf))
+#: The logarithm of 0 in sums over alignments: differences of infinities would be NaN.
+_LOW = -1e30
 
 
-def _shifted_mask(can_skip: dpnp.ndarray) -> dpnp.ndarray:
-    """Return the states that begin a skip over a blank, given those that end one."""
-    result = dpnp.zeros_like(can_skip)
-    result[:, :-2] = can_skip[:, 2:]
-    return result
+class _Problem(NamedTuple):
+    """Log-probabilities (T, N, C), targets, numbers of steps and lengths (N,), static sizes."""
 
+    scores: Tensor
+    targets: Tensor
+    n_steps: Tensor
+    lengths: Tensor
+    #: A blank, the first label, a blank, ..., the last label, a blank.
+    n_states: int
+    blank: int
+    zero_infinity: bool
 
-class _Alignments:
-    """Log-domain sums over all alignments of targets with a sequence.
+    def _known(self, values: np.ndarray) -> Tensor:
+        return self.scores.trace.literal(values, "int64")
 
-    The 2 S + 1 states are a blank, the first label, a blank, ..., the last label, a blank.
-    """
-
-    def __init__(self, n_states: int, blank: int, is_flat: bool) -> None:
-        self.n_states = n_states
-        self.blank = blank
-        self._is_flat = is_flat
-
-    def _labels(self, targets: dpnp.ndarray, lengths: dpnp.ndarray) -> dpnp.ndarray:
+    def labels(self) -> Tensor:
         """Return the label of each state, (N, states)."""
-        size = self.n_states // 2
-        placement = {"dtype": "int64", "sycl_queue": targets.sycl_queue}
-        if self._is_flat:
-            starts = dpnp.cumsum(lengths) - lengths
-            positions = starts[:, None] + dpnp.arange(size, **placement)[None]
+        n, size, targets = len(self.lengths), self.n_states // 2, self.targets
+        if not size:
+            return self._known(np.full((n, 1), self.blank))
+        if targets.ndim == 1:
+            starts = F.sub(F.cumsum(self.lengths, 0), self.lengths)
+            places = F.add(F.unsqueeze(starts, 1), self._known(np.arange(size)))
             last = max(targets.size - 1, 0)
-            targets = dpnp.take(targets, dpnp.clip(positions, 0, last)) if size else positions
-        result = dpnp.full((len(lengths), self.n_states), self.blank, **placement)
-        result[:, 1::2] = targets[:, :size]
-        return result
-
-    def _prepared(self, scores: Any, targets: Any, lengths: Any) -> tuple[Any, Any, Any]:
-        """Return labels, their log-probabilities (T, N, states), and which states end a skip."""
-        labels = self._labels(targets, lengths.astype("int64"))
-        clipped = dpnp.clip(labels, 0, scores.shape[2] - 1)
-        index = dpnp.broadcast_to(clipped[None], (scores.shape[0], *labels.shape))
-        emissions = dpnp.take_along_axis(scores, index, axis=2)
-        # Invalid classes give NaN; entries beyond the end of a target are not read.
-        state = dpnp.arange(self.n_states, dtype="int64", sycl_queue=labels.sycl_queue)
-        is_invalid = (clipped != labels) & (state <= 2 * lengths.astype("int64")[:, None])
-        emissions = in_dtype(dpnp.where(is_invalid[None], math.nan, emissions), scores.dtype)
-        can_skip = dpnp.zeros(labels.shape, dtype="bool", sycl_queue=labels.sycl_queue)
-        if self.n_states > 2:
-            can_skip[:, 2:] = (labels[:, 2:] != labels[:, :-2]) & (labels[:, 2:] != self.blank)
-        return labels, emissions, can_skip
-
-    def _is_end(self, lengths: dpnp.ndarray) -> dpnp.ndarray:
-        """Mark the last two states of each target."""
-        state = dpnp.arange(self.n_states, dtype="int64", sycl_queue=lengths.sycl_queue)[None]
-        last = 2 * lengths.astype("int64")[:, None]
-        return (state == last) | (state == last - 1)
-
-    def _invalid_lengths(
-        self, alphas: Any, targets: Any, n_steps: Any, lengths: Any
-    ) -> dpnp.ndarray:
-        """Mark sequences with impossible lengths."""
-        ends = dpnp.cumsum(lengths.astype("int64"))
-        is_invalid = (n_steps < 0) | (n_steps > alphas.shape[0]) | (lengths < 0)
-        is_invalid = is_invalid | (lengths > self.n_states // 2)
-        return is_invalid | (ends > targets.size) if self._is_flat else is_invalid
-
-    def forward(self, scores: Any, targets: Any, n_steps: Any, lengths: Any) -> tuple[Any, Any]:
-        """Return the losses (N,), and the sums up to each step and state (T, N, 2 + states).
-
-        The first two states do not exist.
-        """
-        _, emissions, can_skip = self._prepared(scores, targets, lengths)
-        sums = _log_zeros(emissions, (*emissions.shape[:2], 2 + self.n_states))
-        sums[0, :, 2:4] = emissions[0, :, :2]
-        log_zeros = _log_zeros(emissions, emissions.shape[1:])
-        for t in range(1, len(emissions)):
-            previous = sums[t - 1]
-            arrived = dpnp.logaddexp(previous[:, 2:], previous[:, 1:-1])
-            skipped = dpnp.where(can_skip, previous[:, :-2], log_zeros)
-            dpnp.add(dpnp.logaddexp(arrived, skipped), emissions[t], out=sums[t, :, 2:])
-        return self.total(sums[:, :, 2:], targets, n_steps, lengths), sums
-
-    def total(self, alphas: dpnp.ndarray, targets: Any, n_steps: Any, lengths: Any) -> Any:
-        """Return the losses (N,), given the sums up to each step and state."""
-        last_step = dpnp.clip(n_steps.astype("int64") - 1, 0, alphas.shape[0] - 1)[None, :, None]
-        last_step = dpnp.broadcast_to(last_step, (1, *alphas.shape[1:]))
-        is_end = self._is_end(lengths)
-        final = _masked_logs(is_end, dpnp.take_along_axis(alphas, last_step, axis=0)[0])
-        empty = _masked_logs(is_end & (lengths == 0)[:, None], dpnp.zeros_like(final))
-        result = -_log_sums(dpnp.where((n_steps == 0)[:, None], empty, final))
-        is_invalid = self._invalid_lengths(alphas, targets, n_steps, lengths)
-        return in_dtype(dpnp.where(is_invalid, math.nan, result), alphas.dtype)
-
-    def gradient(self, inputs: list[dpnp.ndarray], losses: Any, sums: Any) -> dpnp.ndarray:
-        """Return the gradient (T, N, C), which as in torch assumes a preceding log-softmax."""
-        scores, targets, n_steps, lengths = inputs
-        labels, emissions, can_skip = self._prepared(scores, targets, lengths)
-        sums_after = self._backward(emissions, can_skip, n_steps, lengths)
-        occupancy = dpnp.exp(sums[:, :, 2:] + sums_after + losses[:, None])
-        classes = dpnp.arange(scores.shape[2], dtype="int64", sycl_queue=labels.sycl_queue)
-        one_hot = in_dtype(labels[:, :, None] == classes, scores.dtype)
-        posteriors = dpnp.matmul(occupancy.transpose(1, 0, 2), one_hot).transpose(1, 0, 2)
-        time = dpnp.arange(len(emissions), dtype="int64", sycl_queue=labels.sycl_queue)[:, None]
-        is_step = (time < n_steps.astype("int64")[None])[:, :, None]
-        return in_dtype(dpnp.where(is_step, dpnp.exp(scores) - posteriors, 0.0), scores.dtype)
-
-    def _backward(self, emissions: Any, can_skip: Any, n_steps: Any, lengths: Any) -> dpnp.ndarray:
-        """Return the sums over all continuations from each step and state (T, N, states)."""
-        log_zeros, n_states = _log_zeros(emissions, emissions.shape[1:]), self.n_states
-        ends = _masked_logs(self._is_end(lengths), dpnp.zeros_like(log_zeros))
-        queue = emissions.sycl_queue
-        time = dpnp.arange(1, len(emissions) + 1, dtype=n_steps.dtype, sycl_queue=queue)
-        is_last, can_skip_next = time[:, None, None] == n_steps[:, None], _shifted_mask(can_skip)
-        sums = _log_zeros(emissions, emissions.shape)
-        later = _log_zeros(emissions, (emissions.shape[1], n_states + 2))
-        for t in reversed(range(len(emissions))):
-            arrived = dpnp.logaddexp(later[:, :n_states], later[:, 1:-1])
-            onward = dpnp.logaddexp(arrived, dpnp.where(can_skip_next, later[:, 2:], log_zeros))
-            sums[t] = dpnp.where(is_last[t], ends, onward)
-            dpnp.add(sums[t], emissions[t], out=later[:, :n_states])
-        return sums
-
-
-def _log_zeros(like: dpnp.ndarray, shape: tuple[int, ...]) -> dpnp.ndarray:
-    """Return logarithms of 0."""
-    return dpnp.full(shape, -math.inf, dtype=like.dtype, sycl_queue=like.sycl_queue)
-
-
-def _log_sums(a: dpnp.ndarray) -> dpnp.ndarray:
-    """Return log-sum-exp along the last axis, -inf for empty sums."""
-    highest = dpnp.max(a, axis=1)
-    shift = dpnp.where(dpnp.isfinite(highest), highest, dpnp.zeros_like(highest))
-    return dpnp.log(dpnp.sum(dpnp.exp(a - shift[:, None]), axis=1)) + shift
-
-
-def _losses(
-    scores: Tensor, targets: Tensor, n_steps: Tensor, lengths: Tensor,
-    reference: _Alignments, zero_infinity: bool,
-) -> Tensor:  # fmt: skip
-    """Record the losses (N,) and their gradient."""
-    inputs = [scores, targets, n_steps, lengths]
-    if not can_align(scores):
-        return _by_calls(inputs, reference, zero_infinity)
-    # Lengths and labels beyond int32 stay out of range.
-    integers = [converted(clamp(t, -1, 2**31 - 1), "int32") for t in inputs[1:]]
-    trace = scores.trace
-    with untaped(trace):
-        kernels = Alignments(
-            [scores, *integers], reference.n_states, reference.blank, zero_infinity
+            targets = F.index_select(targets, 0, F.flatten(F.clamp(places, 0, last)))
+        targets = F.astype(
+            F.narrow(F.reshape(targets, (n, -1 if size else 0)), 1, 0, size), "int64"
         )
+        pairs = F.stack([self._known(np.full((n, size), self.blank)), targets], 2)
+        return F.cat([F.reshape(pairs, (n, 2 * size)), self._known(np.full((n, 1), self.blank))], 1)
+
+    def losses(self) -> Tensor:
+        """Record the losses (N,), step by step, with torch's gradient."""
+        steps, lengths = (F.reshape(F.astype(t, "int64"), (-1, 1)) for t in self[2:4])
+        labels, states, n_classes = (
+            self.labels(),
+            self._known(np.arange(self.n_states)),
+            self.scores.shape[2],
+        )
+        known = F.clamp(labels, 0, n_classes - 1)
+        index = F.expand(known, (len(self.scores), *labels.shape))
+        emissions = F.gather(self.scores, 2, index)
+        emissions = F.where(F.eq(emissions, -math.inf), _LOW, emissions)
+        # Invalid classes give NaN; entries beyond the end of a target are not read.
+        is_invalid = F.logical_and(F.ne(known, labels), F.le(states, F.mul(lengths, 2)))
+        emissions = F.where(is_invalid, math.nan, emissions)
+        earlier = F.narrow(F.pad(labels, (2, 0), value=self.blank), 1, 0, self.n_states)
+        can_skip = F.logical_and(F.ne(labels, earlier), F.ne(labels, self.blank))
+        sums = F.where(F.lt(states, 2), emissions[0], _LOW)
+        for t in range(1, len(self.scores)):
+            is_step = F.lt(t, steps)
+            sums = computed(_next_sums, sums, emissions[t], can_skip, is_step)
+        distance = F.sub(F.mul(lengths, 2), states)
+        is_end = F.logical_or(F.eq(distance, 0), F.eq(distance, 1))
+        total = F.logsumexp(F.where(is_end, sums, _LOW), 1)
+        losses = F.where(F.lt(total, _LOW / 2), math.inf, F.neg(total))
+        of_none = F.where(F.eq(self.lengths, 0), 0.0, math.inf)
+        losses = F.where(F.eq(self.n_steps, 0), of_none, losses)
+        return self._with_gradient(F.where(self._has_invalid_lengths(), math.nan, losses), steps)
+
+    def _has_invalid_lengths(self) -> Tensor:
+        steps, lengths = self.n_steps, self.lengths
+        limits = [F.lt(steps, 0), F.gt(steps, len(self.scores)), F.lt(lengths, 0)]
+        limits.append(F.gt(lengths, self.n_states // 2))
+        if self.targets.ndim == 1:
+            limits.append(F.gt(F.cumsum(lengths, 0), self.targets.size))
+        return functools.reduce(F.logical_or, limits)
+
+    def _with_gradient(self, losses: Tensor, steps: Tensor) -> Tensor:
+        """Return the losses; as in torch, their gradient assumes a preceding log-softmax."""
+        times = self._known(np.arange(len(self.scores)))
+        is_step = F.unsqueeze(F.transpose(F.lt(times, steps), 0, 1), 2)
+        of_infinity = 0.0 if self.zero_infinity else math.nan
+
+        def rule(dy: Tensor) -> dict[str, Tensor]:
+            dy = F.where(F.isinf(losses), of_infinity, dy)
+            direct = F.mul(F.exp(self.scores), F.reshape(dy, (-1, 1)))
+            return {"losses": dy, "scores": F.where(is_step, direct, 0.0)}
+
+        inputs = {"losses": losses, "scores": self.scores}
+        same = losses.view(losses.shape, losses.strides)
+        return losses.trace.closed(inputs, lambda: same, rule)
+
+
+def _next_sums(sums: Node, emissions: Node, can_skip: Node, is_step: Node) -> Node:
+    """Return the log-domain sums over all alignments up to each state after another step."""
+    n, low = sums.shape[1], number(_LOW, sums.dtype)
+    shifted = [
+        pad(narrow(sums, 1, 0, max(n - k, 0)), [(0, 0), (min(k, n), 0)], _LOW) for k in (1, 2)
+    ]
+    arrived = LOGADDEXP(LOGADDEXP(sums, shifted[0]), select(can_skip, shifted[1], low))
+    return select(is_step, arrived + emissions, sums)
+
+
+def _losses(problem: _Problem) -> Tensor:
+    """Record the losses (N,) and their gradient, by kernels if the device has them."""
+    scores, trace = problem.scores, problem.scores.trace
+    if not can_align(scores):
+        return problem.losses()
+    # Lengths and labels beyond int32 stay out of range.
+    integers = [converted(F.clamp(t, -1, 2**31 - 1), "int32") for t in problem[1:4]]
+    with untaped(trace):
+        kernels = Alignments([scores, *integers], *problem[4:])
         result = kernels.forward() if kernels.can_run() else {}
     if not result:
-        return _by_calls(inputs, reference, zero_infinity)
+        return problem.losses()
 
-    def rule(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:
-        with untaped(trace):
-            grad_scores = kernels.gradient(result, grads["dst"])
-        reads = {"src": scores, "dy": grads["dst"]}
-        refusal = no_gradient("ctc_loss", "second derivative")
-        trace.tape.append(Entry("ctc_gradient", reads, {"dst": grad_scores}, rule=refusal))
-        return {"src": grad_scores}
+    def rule(dy: Tensor) -> dict[str, Tensor]:
+        return {"scores": kernels.gradient(result, dy)}
 
-    trace.tape.append(Entry("ctc_loss", {"src": scores}, {"dst": result["losses"]}, rule=rule))
-    losses: Any = result["losses"]
-    losses = where(isinf(losses), 0.0, losses) if zero_infinity else losses
-    assert isinstance(losses, Tensor)
-    return losses
-
-
-def _by_calls(inputs: list[Tensor], alignments: _Alignments, zero_infinity: bool) -> Tensor:
-    """Record the losses (N,) as calls of dpnp."""
-    scores, trace = inputs[0], inputs[0].trace
-
-    def value(*arrays: dpnp.ndarray) -> tuple[dpnp.ndarray, dpnp.ndarray]:
-        losses, sums = alignments.forward(*arrays)
-        if zero_infinity:
-            losses = dpnp.where(dpnp.isinf(losses), dpnp.zeros_like(losses), losses)
-        return losses, sums
-
-    def slope(*arrays: dpnp.ndarray) -> dpnp.ndarray:
-        *arguments, sums, dy = arrays
-        losses = alignments.total(sums[:, :, 2:], *arguments[1:])
-        result = alignments.gradient(arguments, losses, sums) * dy[None, :, None]
-        if zero_infinity:
-            is_infinite = dpnp.isinf(losses)[None, :, None]
-            result = dpnp.where(is_infinite, dpnp.zeros_like(result), result)
-        return result
-
-    def rule(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:
-        out = [Out(scores.shape, scores.dtype)]
-        refusal = no_gradient("ctc_loss", "second derivative")
-        (grad_scores,) = trace.array_call(slope, [*inputs, sums, grads["0"]], out, refusal)
-        return {"0": grad_scores}
-
-    n_steps, n = scores.shape[:2]
-    outs = [Out((n,), scores.dtype), Out((n_steps, n, 2 + alignments.n_states), scores.dtype)]
-    losses, sums = trace.array_call(value, inputs, outs, rule)
-    return losses
+    return trace.closed({"scores": scores}, lambda: result["losses"], rule, problem.losses)
 
 
 def _lengths(argument: str, trace: Any, lengths: Any, n: int) -> tuple[Tensor, int | None]:
@@ -243,13 +162,7 @@ def _lengths(argument: str, trace: Any, lengths: Any, n: int) -> tuple[Tensor, i
     if len(values) != n:
         raise ValueError(f"ctc_loss: {argument} must be {n} numbers, got {len(values)}")
 
-    class Constant:
-        takes_queue = True
-
-        def __call__(self, queue: Any) -> dpnp.ndarray:
-            return dpnp.asarray(values, dtype="int64", sycl_queue=queue)
-
-    return constant_call(trace, Constant(), [], (n,), "int64"), max(values, default=0)
+    return trace.literal(np.array(values), "int64"), max(values, default=0)
 
 
 @operation
@@ -296,7 +209,7 @@ def ctc_loss(
     The host does not read lengths and classes: a sequence with an out-of-range value has loss NaN.
     Sums over alignments are computed in the log domain, step by step on the device; bfloat16 and
     float16 in float32. The gradient is torch's, except that it is 0 where a log-probability is -inf
-    (torch gives NaN): it is correct after ``log_softmax``, and not differentiable itself. Source:
+    (torch gives NaN): it is correct after ``log_softmax``, and differentiable again. Source:
     ``torch.nn.functional.ctc_loss``; Graves et al., "Connectionist Temporal Classification", 2006.
     """
     check_float("ctc_loss", log_probs=log_probs)
@@ -332,19 +245,14 @@ def ctc_loss(
         raise ValueError(
             f"ctc_loss: target_lengths must be at most {targets.shape[1]}, got {max_labels}"
         )
-    alignments = _Alignments(2 * max_labels + 1, blank, targets.ndim == 1)
-    result = _losses(wide, targets, n_steps, lengths, alignments, zero_infinity)
+    problem = _Problem(wide, targets, n_steps, lengths, 2 * max_labels + 1, blank, zero_infinity)
+    result = _losses(problem)
+    if zero_infinity:
+        result = F.where(F.isinf(result), 0.0, result)
     if reduction == "mean":
-        result = mean(div(result, _divisor(lengths, wide.dtype)))
+        result = F.mean(F.div(result, converted(F.clamp(lengths, 1), wide.dtype)))
     elif reduction == "sum":
-        result = summed(result)
+        result = F.sum(result)
     elif is_single:
         result = reshape(result, ())
     return converted(result, log_probs.dtype)
-
-
-def _divisor(lengths: Tensor, dtype: str) -> Tensor:
-    def call(a: dpnp.ndarray) -> dpnp.ndarray:
-        return in_dtype(dpnp.maximum(a, 1), dtype)
-
-    return constant_call(lengths.trace, call, [lengths], lengths.shape, dtype)

@@ -67,7 +67,7 @@ def test_lengths_on_the_device_and_too_long_targets(form, zero_infinity, queue):
     np.testing.assert_allclose(gradient, t.grad.numpy(), rtol=1e-3, atol=1e-5)
 
 
-def test_kernels_and_calls_of_dpnp_agree(queue):
+def test_kernels_and_their_definition_agree(queue):
     rng = np.random.default_rng(0)
     x = dpnp.asarray(rng.standard_normal((7, 4, 5)), dtype="f4", sycl_queue=queue)
     targets = dpnp.asarray(rng.integers(1, 5, (4, 3)), sycl_queue=queue)
@@ -78,8 +78,24 @@ def test_kernels_and_calls_of_dpnp_agree(queue):
                 lambda x: F.ctc_loss(F.log_softmax(x, 2), targets, [7, 6, 5, 0], [3, 2, 0, 0])
             )
             matches.append([dpnp.asnumpy(v) for v in loss(x)])
-    for own, dpnps in zip(*matches, strict=True):
-        np.testing.assert_allclose(own, dpnps, rtol=1e-5, atol=1e-6)
+    for own, defined in zip(*matches, strict=True):
+        np.testing.assert_allclose(own, defined, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("mode", ["auto", "never"])
+def test_second_derivative_is_that_of_finite_differences(mode, queue):
+    rng = np.random.default_rng(0)
+    x, direction = (
+        dpnp.asarray(rng.standard_normal((5, 2, 4)), dtype="f4", sycl_queue=queue) for _ in range(2)
+    )
+    targets = dpnp.asarray([[1, 2], [3, 3]], sycl_queue=queue)
+    with sycl_dnn.kernel_mode(mode):
+        slope = sycl_dnn.grad(
+            lambda x: F.ctc_loss(F.log_softmax(x, 2), targets, [5, 4], [2, 2], reduction="sum")
+        )
+        actual = sycl_dnn.grad(lambda x: F.sum(slope(x) * direction))(x)
+        difference = (slope(x + direction * 0.01) - slope(x - direction * 0.01)) / 0.02
+    np.testing.assert_allclose(dpnp.asnumpy(actual), dpnp.asnumpy(difference), atol=1e-3)
 
 
 @pytest.mark.slow
