@@ -334,6 +334,25 @@ def check(given, case, dtype, queue):
         alike(values(gradient), slope, dtype, f"{mode}, backward", places)
 
 
+@pytest.mark.parametrize("given", INPUTS)
+def test_eager_special_values_of_float32_match_pytorch(given, queue):
+    """All of them; other dtypes, and compiled functions, are the sweep."""
+    for case in [c for other, c in PAIRS if other == given]:
+        if queue.sycl_device.is_gpu and case.startswith(tuple(ON_GPUS)):
+            continue
+        x, names = ours("float32", given, queue)
+        function = expression(case, names)
+        expected, slope = TABLE[f"{given}: {case}"]["float32"]
+        places = left_out(given, case, "float32", queue.sycl_device.is_cpu)
+        with sycl_dnn.nan_mode("propagate" if case.startswith(FAST_OTHERWISE) else "fast"):
+            if slope is None:
+                alike(values(function(x)), expected, "float32", case, places)
+                continue
+            result, (gradient,) = value_and_gradient(function, x)
+        alike(values(result), expected, "float32", case, places)
+        alike(values(gradient), slope, "float32", f"{case}, backward", places)
+
+
 def case_id(value):
     return value if isinstance(value, str) else None
 

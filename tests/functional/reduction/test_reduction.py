@@ -188,3 +188,14 @@ def test_extremes_of_two_arrays_have_no_axis_to_keep(function):
     x = F.asarray([1.0, 2.0])
     with pytest.raises(TypeError, match=f"{function.__name__}: keepdim must be False for two arr"):
         function(x, x, keepdim=True)
+
+
+def test_norms_of_zeros_have_gradients_of_zero(queue):
+    x = to_device(np.zeros((2, 3)), "float32", queue)
+    for p in (1, 2, 3):
+        for function in (lambda x, p=p: F.norm(x, p, 1), lambda x, p=p: F.normalize(x, p)):
+            value, pullback = sycl_dnn.vjp(function, x)
+            assert not dpnp.asnumpy(value).any()
+            slope = dpnp.asnumpy(pullback(F.ones_like(value))[0])
+            assert np.isfinite(slope).all()
+            assert value.ndim == 2 or not slope.any()
