@@ -23,6 +23,7 @@ from sycl_dnn.onnx.integer_products import (
     rounded,
 )
 from sycl_dnn.onnx.operator_registry import MICROSOFT, Call, F, in_delayed_form, operator
+from sycl_dnn.onnx.pool_operators import average_pool
 from sycl_dnn.onnx.quantization_operators import dynamic_quantize
 
 #: Integers, their scale and their zero point.
@@ -323,6 +324,7 @@ _UNARY: dict[str, Callable[[Call, Any], Any]] = {
     "QLinearSigmoid": lambda call, x: F.sigmoid(x),
     "QLinearLeakyRelu": lambda call, x: F.leaky_relu(x, call.get("alpha", 0.01)),
     "QLinearSoftmax": lambda call, x: F.softmax(x, call.get("axis", -1)),
+    "QLinearAveragePool": average_pool,
     "QLinearGlobalAveragePool": lambda call, x: F.mean(x, tuple(range(2, len(x.shape))), True),
 }
 

@@ -98,7 +98,8 @@ def _window_sums(call: Call, x: Any, rank: int, window: Windows) -> Any:
 
 
 @operator("AveragePool")
-def _average_pool(call: Call, x: Any) -> Any:
+def average_pool(call: Call, x: Any) -> Any:
+    """Average each window of the spatial axes."""
     rank, window, counts = _pooled(call, x)
     with_pads = bool(call.get("count_include_pad", 0))
     before = _symmetric_padding(window, x.shape[2:])

@@ -200,3 +200,33 @@ def test_an_lstm_with_weights_of_8_bits_does_not_round_inputs_and_states():
     error = np.abs(host(sycl_dnn.onnx.load(model)(x))[0] - exact)
     assert error.max() < 0.02
     assert 3 * np.sqrt((error**2).mean()) < np.sqrt((coarse**2).mean())
+
+
+@pytest.mark.parametrize("attributes", [
+    "kernel_shape = [2, 3], strides = [2, 1]",
+    "kernel_shape = [3, 3], pads = [1, 1, 1, 1], count_include_pad = 1",
+    "kernel_shape = [3, 2], pads = [1, 0, 1, 1], strides = [2, 2], ceil_mode = 1",
+])  # fmt: skip
+@pytest.mark.parametrize("zero", [np.uint8(128), np.int8(-5)], ids=["uint8", "int8"])
+def test_average_pool_of_8_bits(attributes, zero):
+    """It equals the pool of the dequantized numbers, quantized."""
+    kind, info = zero.dtype.name, np.iinfo(zero.dtype)
+    constants = {"s": np.float32(0.02), "z": zero, "t": np.float32(0.015), "o": zero}
+    values = f"({kind}[N, 3, H, W] x) => ({kind}[N, 3, P, Q] y)"
+    versions = '<ir_version: 9, opset_import: ["": 19, "com.microsoft": 1]>'
+    quantized, plain = (
+        with_constants(onnx.parser.parse_model(f"{versions} g {values} {{ {body} }}"), **constants)
+        for body in (
+            f"y = com.microsoft.QLinearAveragePool <{attributes}> (x, s, z, t, o)",
+            f"a = DequantizeLinear(x, s, z) b = AveragePool <{attributes}> (a) "
+            "y = QuantizeLinear(b, t, o)",
+        )
+    )
+    fast, reference = sycl_dnn.onnx.load(quantized), ReferenceEvaluator(plain)
+    for shape in ((1, 3, 8, 8), (2, 3, 7, 10)):
+        x = RNG.integers(info.min, info.max, shape).astype(kind)
+        (y,), (expected,) = host(fast(x)), reference.run(None, {"x": x})
+        assert y.dtype == expected.dtype
+        assert y.shape == expected.shape
+        assert np.abs(y.astype("i4") - expected).max() <= 1  # a half may be rounded either way
+        assert (y != expected).mean() < 0.02
