@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from sycl_dnn._core import engine_kind
-from sycl_dnn.call.operation import named, operation, templated
+from sycl_dnn.call.operation import named, operation
 from sycl_dnn.functional.activation.dropout import dropout
 from sycl_dnn.functional.arithmetic.elementwise import check_same_dtype
 from sycl_dnn.functional.recurrent.cell import CELLS, Sizes, network_weights, run_cell
@@ -170,44 +170,15 @@ Source: oneDNN developer guide, "RNN"; PyTorch documentation, ``{twin}``.
 """
 
 
-@operation
-@templated(
-    _DOC,
-    twin="torch.nn.LSTM",
-    size="P",
-    last="(h_n, c_n) : tuple of arrays (L * D, N, P) and (L * D, N, H)",
-)
-def lstm(
-    input: Tensor,
-    hx: tuple[Tensor, Tensor] | None,
-    params: Sequence[Tensor],
-    *,
-    num_layers: int = 1,
-    bidirectional: bool = False,
-    batch_first: bool = False,
-    bias: bool = True,
-    dropout: float = 0.0,
-    training: bool = False,
-) -> tuple[Any, tuple[Any, Any]]:
-    """Run a long short-term memory network over sequences, as ``torch.nn.LSTM``.
-
-    hx : tuple of arrays (L * D, N, P) and (L * D, N, H), or None
-        Initial hidden and cell states of L layers and D directions; zeros by default. P = H without
-        a projection. N is omitted for unbatched input.
-    params : list of arrays
-        For each layer and direction: weight_ih (4 * H, C or D * P), weight_hh (4 * H, P); with
-        ``bias`` bias_ih and bias_hh (4 * H); with a projection weight_hr (P, H), whose presence
-        determines P. Gates i, f, g, o. This is ``torch.nn.LSTM``'s ``_flat_weights``.
-    """
-    options = Options(num_layers, bidirectional, batch_first, bias, dropout, training)
-    if hx is not None and (not isinstance(hx, (tuple, list)) or len(hx) != 2):
-        raise TypeError("lstm: hx must be a pair of arrays or None")
-    states = dict(zip(("src_iter", "src_iter_c"), hx or (None, None), strict=True))
-    result, last = run_network("lstm", input, states, params, options)
-    return result, (last["dst_iter"], last["dst_iter_c"])
-
-
-#: Argument entries of networks with a single state.
+#: Argument entries of networks with two states, and with one.
+_TWO_STATES = """hx : tuple of arrays (L * D, N, P) and (L * D, N, H), or None
+    Initial hidden and cell states of L layers and D directions; zeros by default. P = H without
+    a projection. N is omitted for unbatched input.
+params : list of arrays
+    For each layer and direction: weight_ih (4 * H, C or D * P), weight_hh (4 * H, P); with
+    ``bias`` bias_ih and bias_hh (4 * H); with a projection weight_hr (P, H), whose presence
+    determines P. Gates i, f, g, o. This is ``torch.nn.LSTM``'s ``_flat_weights``.
+"""
 _ONE_STATE = """hx : array (L * D, N, H), or None
     Initial states of L layers and D directions; zeros by default. N is omitted for unbatched input.
 params : list of arrays
@@ -217,12 +188,15 @@ params : list of arrays
 """
 
 
-def _simple(name: str, description: str, twin: str, gates: str = "", order: str = "") -> Any:
-    """Make the function of a network with a single state."""
+def _function(
+    name: str, description: str, twin: str, gates: str = "", order: str = ""
+) -> Callable[..., Any]:
+    """Make the function of a kind of network."""
+    names = ("src_iter", "src_iter_c") if CELLS[name].has_cell_state else ("src_iter",)
 
     def function(
         input: Tensor,
-        hx: Tensor | None,
+        hx: Any,
         params: Sequence[Tensor],
         *,
         num_layers: int = 1,
@@ -233,21 +207,29 @@ def _simple(name: str, description: str, twin: str, gates: str = "", order: str 
         training: bool = False,
     ) -> tuple[Any, Any]:
         options = Options(num_layers, bidirectional, batch_first, bias, dropout, training)
-        if isinstance(hx, (tuple, list)):
+        is_pair = isinstance(hx, (tuple, list))
+        if len(names) == 1 and is_pair:
             raise TypeError(f"{name}: hx must be an array or None, got a {type(hx).__name__}")
-        result, last = run_network(name, input, {"src_iter": hx}, params, options)
-        return result, last["dst_iter"]
+        if len(names) == 2 and hx is not None and not (is_pair and len(hx) == 2):
+            raise TypeError(f"{name}: hx must be a pair of arrays or None")
+        states = dict(zip(names, hx if is_pair else (hx, None), strict=False))
+        result, last = run_network(name, input, states, params, options)
+        return result, tuple(last.values()) if len(names) == 2 else last["dst_iter"]
 
-    doc = _DOC.format(
-        summary=f"Run {description} over sequences, as ``{twin}`` does.",
-        parameters=_ONE_STATE.format(gates=gates, order=order),
-        twin=twin,
-        size="H",
-        last="h_n : array (L * D, N, H)",
-    )
+    notes = {"hx": "Tensor | None"}
+    words = {"size": "H", "last": "h_n : array (L * D, N, H)"}
+    if len(names) == 2:
+        notes = {"hx": "tuple[Tensor, Tensor] | None", "return": "tuple[Any, tuple[Any, Any]]"}
+        last = "(h_n, c_n) : tuple of arrays (L * D, N, P) and (L * D, N, H)"
+        words = {"size": "P", "last": last}
+    function.__annotations__ |= notes
+    parameters = (_TWO_STATES if len(names) == 2 else _ONE_STATE).format(gates=gates, order=order)
+    summary = f"Run {description} over sequences, as ``{twin}``."
+    doc = _DOC.format(summary=summary, parameters=parameters, twin=twin, **words)
     return operation(named(function, name, doc))
 
 
-gru = _simple("gru", "gated recurrent units", "torch.nn.GRU", "3 * ", "Gates r, z, n. ")
-rnn_tanh = _simple("rnn_tanh", "a simple recurrence with tanh", "torch.nn.RNN")
-rnn_relu = _simple("rnn_relu", "a simple recurrence with relu", "torch.nn.RNN")
+lstm = _function("lstm", "a long short-term memory network", "torch.nn.LSTM")
+gru = _function("gru", "gated recurrent units", "torch.nn.GRU", "3 * ", "Gates r, z, n. ")
+rnn_tanh = _function("rnn_tanh", "a simple recurrence with tanh", "torch.nn.RNN")
+rnn_relu = _function("rnn_relu", "a simple recurrence with relu", "torch.nn.RNN")
