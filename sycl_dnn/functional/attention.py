@@ -143,10 +143,11 @@ def _product(a: Tensor, b: Tensor, scale: float, dtype: str, mask: Tensor | None
 
     def rule(dy: Tensor) -> dict[str, Tensor]:
         grad = dy.trace.convert(dy, a.dtype)
-        grads = {
-            "src": _product(grad, swapped(b), scale, a.dtype),
-            "weights": _product(swapped(a), grad, scale, b.dtype),
-        }
+        grads = {"src": _product(grad, swapped(b), scale, a.dtype)}
+        if b.strides is not None and b.strides[-1] > b.strides[-2]:  # in its order of axes
+            grads["weights"] = swapped(_product(swapped(grad), a, scale, b.dtype))
+        else:
+            grads["weights"] = _product(swapped(a), grad, scale, b.dtype)
         if mask is not None:
             grads["attr_post_op_1_src_1"] = sum_to(dy, mask.shape)
         return grads
@@ -172,23 +173,7 @@ def _scores(query: Tensor, key: Tensor, mask: Tensor | None, scale: float) -> Te
     if not query.shape[-1]:
         result = product(query, swapped(key), dtype="float32")
         return result if mask is None else add(result, mask)
-    inputs = {"query": query, "key": key}
-    if mask is not None:
-        inputs["mask"] = mask
-
-    def rule(dy: Tensor) -> dict[str, Tensor]:
-        grad = dy.trace.convert(dy, query.dtype)
-        grads = {
-            "query": _product(grad, key, scale, query.dtype),
-            "key": _product(swapped(grad), query, scale, key.dtype),
-        }
-        if mask is not None:
-            grads["mask"] = sum_to(dy, mask.shape)
-        return grads
-
-    return query.trace.closed(
-        inputs, lambda: _product(query, swapped(key), scale, "float32", mask), rule
-    )
+    return _product(query, swapped(key), scale, "float32", mask)
 
 
 def _weights(scores: Tensor, dtype: str) -> Tensor:
