@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 from sycl_dnn._core import PostOps, PrimitiveAttr
 from sycl_dnn.call.operation import named, operation
+from sycl_dnn.lower.node_lowering import computed
+from sycl_dnn.ops.selection import pad
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.steps import Entry
@@ -192,21 +194,15 @@ def cut_all(x: Tensor, all_spans: Sequence[Sequence[Span]]) -> list[Tensor]:
 
 
 def assembled(
-    trace: Trace,
-    shape: tuple[int, ...],
-    pieces: Sequence[tuple[Tensor, Sequence[Span]]],
-    covered: bool = True,
+    trace: Trace, shape: tuple[int, ...], pieces: Sequence[tuple[Tensor, Sequence[Span]]]
 ) -> Tensor:
-    """Assemble (N, C, *S), channels-last, from tensors placed at strided elements.
-
-    ``covered`` means that the pieces cover everything; otherwise the rest is zero.
-    """
+    """Assemble (N, C, *S), channels-last, from tensors at strided elements that cover it."""
     dtype = pieces[0][0].dtype
     # oneDNN refuses views whose last step would extend past the end, so leave room for it.
     reach = [max(p[1][i].length * p[1][i].step for p in pieces) for i in range(len(shape) - 2)]
     padded_shape = (*shape[:2], *map(max, shape[2:], reach))
     desc = layout.channels_last(padded_shape, dtype)
-    canvas = trace.new(desc, padded_shape) if covered else trace.zeros(desc, padded_shape)
+    canvas = trace.new(desc, padded_shape)
     for tensor, spans in pieces:
         trace.written_into(canvas, _span_view(canvas, spans), trace.plain(tensor))
     inputs = {str(i): tensor for i, (tensor, _) in enumerate(pieces)}
@@ -221,11 +217,8 @@ def assembled(
 
 def padded(x: Tensor, after: Sequence[int]) -> Tensor:
     """Append zeros to each spatial axis."""
-    if not any(after):
-        return x
-    sizes = [n + a for n, a in zip(x.shape[2:], after, strict=True)]
-    spans = [Span(0, n) for n in x.shape[2:]]
-    return assembled(x.trace, (*x.shape[:2], *sizes), [(x, spans)], covered=False)
+    widths = [(0, 0), (0, 0), *((0, n) for n in after)]
+    return computed(lambda node: pad(node, widths), x) if any(after) else x
 
 
 # --- Families of functions over one, two and three axes
