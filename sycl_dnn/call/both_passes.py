@@ -11,11 +11,7 @@ from sycl_dnn.call.argument_writes import refuse_inner
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.program.executable import Executable
 from sycl_dnn.program.segments import finalized, live_steps
-from sycl_dnn.trace import (
-    layout,
-    nested_arguments,
-    pointwise_gradients,  # noqa: F401 - registers gradients
-)
+from sycl_dnn.trace import layout, nested_arguments
 from sycl_dnn.trace.array import Target
 from sycl_dnn.trace.gradients import added, alias, propagate, zeros_like
 from sycl_dnn.trace.recording import Trace

@@ -17,10 +17,11 @@ from sycl_dnn.functional.arithmetic.operands import broadcasts_to
 from sycl_dnn.functional.normalization.affine import empty_like
 from sycl_dnn.functional.product.product import product, recorded, swapped
 from sycl_dnn.functional.shape.joining import join
+from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn.reference_code import is_slow_reference
+from sycl_dnn.ops.arithmetic import where
 from sycl_dnn.trace.descriptors import parameters_of
 from sycl_dnn.trace.pointwise import add, binary, broadcast_to, mul
-from sycl_dnn.trace.pointwise_gradients import select
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.reductions import reduce, sum_to
 from sycl_dnn.trace.steps import Out
@@ -44,7 +45,7 @@ _MAX_STORED = 2**17
 def _select_numbers(condition: Tensor, if_true: float, if_false: float) -> Tensor:
     """Return one number where ``condition`` is true, else the other."""
     numbers = (filled(condition.trace, v, (1,) * condition.ndim) for v in (if_true, if_false))
-    return select(condition, *numbers)
+    return computed(where, condition, *numbers)
 
 
 def causal(trace: Trace, n_queries: int, n_keys: int, first: int = 0, groups: int = 1) -> Tensor:
@@ -104,7 +105,7 @@ def without_empty_rows(mask: Tensor, rows: Tensor) -> Tensor:
 
     def record() -> Tensor:
         sees_none = binary(algorithm.binary_eq, rows, number(rows, 0.0), "bool")
-        return select(sees_none, number(mask, LOW), mask)
+        return computed(where, sees_none, number(mask, LOW), mask)
 
     return mask.trace.closed({"mask": mask}, record, lambda dy: {"mask": dy})
 
@@ -183,9 +184,9 @@ def _weights(scores: Tensor, dtype: str) -> Tensor:
         highest = reduce(algorithm.reduction_max, scores, [scores.ndim - 1])
         sees_none = binary(algorithm.binary_le, highest, number(highest, LOW / 2), "bool")
         zero = number(scores, 0.0)
-        result = select(sees_none, zero, scores)
+        result = computed(where, sees_none, zero, scores)
         result = normalized(result, result.ndim - 1)
-        return scores.trace.convert(select(sees_none, zero, result), dtype)
+        return scores.trace.convert(computed(where, sees_none, zero, result), dtype)
     return by_primitive(scores, scores.ndim - 1, dtype)
 
 
@@ -193,7 +194,7 @@ def _hidden_scores(query: Tensor, key: Tensor, mask: Tensor, scale: float) -> Te
     """Return scores with ``LOW`` where masked, even if they were infinite or NaN."""
     scores = _scores(query, key, None, scale)
     is_hidden = binary(algorithm.binary_le, mask, number(mask, LOW / 2), "bool")
-    return select(broadcast_to(is_hidden, scores.shape), number(scores, LOW), scores)
+    return computed(where, broadcast_to(is_hidden, scores.shape), number(scores, LOW), scores)
 
 
 def attend(

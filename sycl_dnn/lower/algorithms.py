@@ -4,16 +4,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
 
 from sycl_dnn._core import algorithm as A
 from sycl_dnn.ir.node import OPERATIONS, Node
 from sycl_dnn.ops import activation
 from sycl_dnn.ops import arithmetic as ops
-
-#: An algorithm with its alpha and beta, or a binary one with its right operand.
-Steps = tuple[tuple[Any, ...], ...]
 
 
 def _linear(x: Node, alpha: float, beta: float) -> Node:
@@ -75,23 +71,3 @@ PAIRS = {
         "min": "minimum", "eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge",
     }.items()
 }  # fmt: skip
-
-
-def stepped(
-    kind: A, a: Node, b: Node | None, steps: Steps, operands: Sequence[Node], dtype: str
-) -> Node:
-    """Return the node that corresponds to ``trace.pointwise.fused``, in a dtype.
-
-    Without ``b`` it is ``a`` after the steps; ``operands`` are those of the binary steps, in order.
-    """
-    x = ops.cast(a, dtype)
-    if b is not None:
-        x = ops.cast(PAIRS[kind](x, ops.cast(b, dtype)), dtype)
-    supply = iter(operands)
-    for step, *constants in steps:
-        if step in PAIRS:
-            x = ops.cast(PAIRS[step](x, ops.cast(next(supply), dtype)), dtype)
-        else:
-            alpha, beta = (*constants, 0.0, 0.0)[:2]
-            x = FUNCTIONS[step](x, alpha, beta)
-    return x

@@ -160,7 +160,8 @@ def _put_on_tape(
 
 
 @rule_for("nodes")
-def _gradient(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
+def gradient(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
+    """Record the gradients of an entry of nodes, as an entry of nodes."""
     results, leaves = entry.params["results"], entry.params["leaves"]
     numbers = [int(name) for name in grads]
     seeds = [leaf(("seed", len(leaves), n), results[n].shape, results[n].dtype) for n in numbers]

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sycl_dnn.ir.node import Node, Number, Operation, Shape, Vjp, number, value_of
+from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops.shape import broadcast_shape, broadcast_to, sum_to
 
 Slope = Callable[[Node], Node]
@@ -127,7 +128,12 @@ CAST = Operation(
 
 def cast(x: Node, dtype: str) -> Node:
     """Convert to another dtype."""
-    return x if x.dtype == dtype else CAST(x, dtype=dtype)
+    if x.dtype == dtype:
+        return x
+    is_back = x.operation is CAST and x.inputs[0].dtype == dtype
+    if is_back and dtypes.is_float(dtype) and dtypes.wide(dtype) == x.dtype:
+        return x.inputs[0]  # a wider dtype has all values
+    return CAST(x, dtype=dtype)
 
 
 # --- Binary, with broadcasting

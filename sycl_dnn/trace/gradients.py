@@ -30,11 +30,9 @@ Rule = Callable[[Trace, Entry, Grads, set[str]], Grads]
 BACKWARD: dict[str, tuple[str, ...]] = {
     "convolution_forward": ("convolution_backward_data", "convolution_backward_weights"),
     "deconvolution_forward": ("deconvolution_backward_data", "deconvolution_backward_weights"),
-    "inner_product_forward": ("inner_product_backward_data", "inner_product_backward_weights"),
     "pooling_forward": ("pooling_backward",),
     "lrn_forward": ("lrn_backward",),
     "resampling_forward": ("resampling_backward",),
-    "shuffle_forward": ("shuffle_backward",),
     "prelu_forward": ("prelu_backward",),
 }
 #: Inputs for which primitives prefer their own layouts.
@@ -178,27 +176,9 @@ def transposed(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Gr
 
 
 rule_for("resampling_backward")(transposed)
-rule_for("shuffle_backward")(transposed)
-
-
-@rule_for("eltwise_forward")
-def _eltwise(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
-    uses_dst = entry.params["algorithm"].name.endswith("use_dst_for_bwd")
-    data = entry.outputs["dst"] if uses_dst else entry.args["src"]
-    outputs = trace.primitive(
-        "eltwise_backward",
-        {"dst" if uses_dst else "src": data, "diff_dst": grads["dst"]},
-        {"diff_src": Out(data.shape, data.dtype, data)},
-        ask={"diff_dst": data},
-        data=data.desc,
-        **_forward_parameters("eltwise_backward", entry),
-    )
-    return {"src": outputs["diff_src"]}
 
 
 # --- Reverse passes that can be differentiated themselves: each step of one is an entry of the tape
-
-Composition = Callable[[Entry], Grads]
 
 
 def alias(tensor: Tensor) -> Tensor:
@@ -326,29 +306,6 @@ class _Reversed:
             elif _depends(trace, leaf.storage, storages, independent):
                 raise NoGradient("vjp: no second derivative", "its gradient")
         return stand_ins
-
-
-def composed_rule(row: str) -> Callable[[Composition], Composition]:
-    """Register the composition of a backward primitive from operations that have gradients.
-
-    ``composition(entry)`` returns its outputs by name; those it leaves out have no gradient.
-    """
-
-    def register(composition: Composition) -> Composition:
-        @rule_for(row)
-        def rule(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
-            start = len(trace.tape)
-            values = composition(entry)
-            if not grads.keys() <= values.keys():
-                raise NoGradient(f"vjp: {row} has no gradient", row)
-            seeds = {id(values[n]): trace.convert(g, values[n].dtype) for n, g in grads.items()}
-            operands = _distinct({n: t for n, t in entry.inputs.items() if t.is_float})
-            gradients = propagate(trace, trace.tape[start:], seeds, list(operands.values()))
-            return {n: g for n, g in zip(operands, gradients, strict=True) if g is not None}
-
-        return composition
-
-    return register
 
 
 def _distinct(tensors: Mapping[str, Tensor]) -> Grads:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Element-wise operations of tensors that broadcast, alone or several in one pass."""
+"""Element-wise primitives of one tensor, or of two that broadcast."""
 
 from __future__ import annotations
 
@@ -29,11 +29,7 @@ from sycl_dnn.trace.views import (
     untaped,
 )
 
-ROOT = (algorithm.eltwise_sqrt,)
-SQUARE = (algorithm.eltwise_square,)
 LARGEST = 3.4028234663852886e38
-
-
 #: The shift of a value that is only scaled: 0.0 would lose the sign of zeros.
 NO_SHIFT = -0.0
 
@@ -41,90 +37,6 @@ NO_SHIFT = -0.0
 def is_negative_zero(number: float) -> bool:
     """Whether a number is -0.0, which oneDNN's cache of primitives takes for 0.0 as a factor."""
     return number == 0 and math.copysign(1, number) < 0
-
-
-def scale(by: float, shift: float = NO_SHIFT) -> tuple[Any, ...]:
-    """Return the step ``by * v + shift``."""
-    return (algorithm.eltwise_linear, float(by), float(shift))
-
-
-def clip(low: float, high: float) -> tuple[Any, ...]:
-    """Return the step that clamps values."""
-    return (algorithm.eltwise_clip_v2, float(low), float(high))
-
-
-def power(exponent: float) -> tuple[Any, ...]:
-    """Return the step ``v ** exponent``."""
-    return (algorithm.eltwise_pow, 1.0, float(exponent))
-
-
-def plus(tensor: Tensor) -> tuple[Any, ...]:
-    """Return the step that adds a tensor."""
-    return (algorithm.binary_add, tensor)
-
-
-def times(tensor: Tensor) -> tuple[Any, ...]:
-    """Return the step that multiplies by a tensor."""
-    return (algorithm.binary_mul, tensor)
-
-
-def _post_ops(
-    a: Tensor, steps: tuple[tuple[Any, ...], ...], inputs: dict[str, Tensor]
-) -> _core.PrimitiveAttr:
-    """Return the attribute of ``steps``, and add their operands to the inputs."""
-    post_ops = _core.PostOps()
-    for index, (step, *rest) in enumerate(steps):
-        if rest and isinstance(rest[0], Tensor):
-            operand = _alike(rest[0], a)
-            post_ops.append_binary(step, operand.desc)
-            inputs[f"attr_post_op_{index}_src_1"] = operand
-        else:
-            post_ops.append_eltwise(step, *rest)
-    attr = _core.PrimitiveAttr()
-    attr.set_post_ops(post_ops)
-    return attr
-
-
-def fused(
-    kind: algorithm, a: Tensor, b: Tensor, *steps: tuple[Any, ...], dtype: str | None = None
-) -> Tensor:
-    """Return ``a kind b`` after ``steps``, rounded once, in the layout and shape of ``a``.
-
-    A step is an element-wise algorithm with its alpha and beta, or a binary algorithm with its
-    right operand. Tensors have the rank of ``a`` and broadcast to it.
-    """
-    if "float64" in (a.dtype, dtype):
-        return OF_DOUBLES["fused"](kind, a, b, *steps, dtype=dtype)
-    inputs = {"src_0": a, "src_1": b}
-    operands = {str(i): step[1] for i, step in enumerate(steps) if is_binary(step)}
-    entry_inputs = {**inputs, **operands}
-    with untaped(a.trace):
-        attr = _post_ops(a, steps, inputs)
-        ask = {"src_0": a, "src_1": a if b.shape == a.shape else b}
-        out = {"dst": Out(a.shape, dtype or a.dtype, a)}
-        result = a.trace.primitive("binary", inputs, out, ask=ask, attr=attr, algorithm=kind)["dst"]
-    params = {"algorithm": kind, "steps": steps}
-    a.trace.tape.append(Entry("fused", entry_inputs, {"dst": result}, params))
-    return result
-
-
-def is_binary(step: tuple[Any, ...]) -> bool:
-    """Whether a step has a tensor as its right operand."""
-    return len(step) == 2 and isinstance(step[1], Tensor)
-
-
-def chain(x: Tensor, *steps: tuple[Any, ...], dtype: str | None = None) -> Tensor:
-    """Return ``x`` after ``steps``, see ``fused``."""
-    # A maximum with itself: oneDNN's element-wise primitives have no fast post-ops.
-    return fused(algorithm.binary_max, x, x, *steps, dtype=dtype)
-
-
-def _alike(tensor: Tensor, a: Tensor) -> Tensor:
-    """Return a post-op's operand in the layout of ``a``, in a dtype that every engine accepts."""
-    dtype = "float32" if tensor.dtype == "float16" else tensor.dtype
-    like = a if tensor.shape == a.shape else tensor
-    desc = layout.like(like.desc, dtype)
-    return tensor if tensor.desc == desc else tensor.trace.reorder(tensor, desc)
 
 
 # --- Element-wise operations of two tensors that broadcast

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sycl_dnn._core import algorithm, normalization_flags
+from sycl_dnn._core import PostOps, PrimitiveAttr, algorithm, normalization_flags
 from sycl_dnn.compiler.constant_values import constant_ids
 from sycl_dnn.compiler.passes.fusing import (
     Draft,
@@ -24,13 +24,17 @@ from sycl_dnn.compiler.passes.fusing import (
     report,
     with_work,
 )
-from sycl_dnn.compiler.post_ops import Chain, Op, chain_on, is_moderate, scalar_of
+from sycl_dnn.compiler.post_ops import Chain, Op, chain_on, is_moderate, scalar_of, with_post_ops
 from sycl_dnn.compiler.rebuilding import coefficients_of, origin
 from sycl_dnn.compiler.relayout import same_span
 from sycl_dnn.compiler.step_graph import Graph, Node, Refusal, moved
 from sycl_dnn.functional.normalization.affine import float32
-from sycl_dnn.trace import layout, pointwise
+from sycl_dnn.ir.node import Node as Value
+from sycl_dnn.lower.node_lowering import all_computed
+from sycl_dnn.ops.arithmetic import RSQRT
+from sycl_dnn.trace import layout
 from sycl_dnn.trace.pointwise import add, mul
+from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import reshape
 
@@ -80,20 +84,30 @@ def _scaled(x: Tensor, factor: Tensor, offset: Tensor) -> Tensor:
         # oneDNN adds the wrong channels if there is a single position.
         return reshape(_scaled(reshape(x, x.shape[:2]), factor, offset), x.shape)
     a, b = _per_channel(factor, x.ndim), _per_channel(offset, x.ndim)
-    return pointwise.fused(A.binary_mul, x, a, pointwise.plus(b))
+    post_ops = PostOps()
+    post_ops.append_binary(A.binary_add, b.desc)
+    inputs, out = {"src_0": x, "src_1": a, "attr_post_op_0_src_1": b}, Out(x.shape, x.dtype, x)
+    attr = with_post_ops(PrimitiveAttr(), post_ops)
+    return x.trace.primitive("binary", inputs, {"dst": out}, attr=attr, algorithm=A.binary_mul)[
+        "dst"
+    ]
 
 
 def _factor_and_offset(
     mean: Tensor, var: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> tuple[Tensor, Tensor]:
     """Return the (C,) vectors a and b for which the normalization is ``x * a + b``."""
-    vectors = {"mean": mean, "var": var, "weight": weight, "bias": bias}
-    v = {n: _per_channel(float32(t), 2) for n, t in vectors.items() if t is not None}
-    steps = [pointwise.times(v["weight"])] if "weight" in v else []
-    a = pointwise.chain(v["var"], pointwise.scale(1.0, eps), pointwise.power(-0.5), *steps)
-    steps = [pointwise.plus(v["bias"])] if "bias" in v else []
-    b = pointwise.fused(A.binary_mul, v["mean"], a, pointwise.scale(-1.0), *steps)
-    return reshape(a, (mean.size,)), reshape(b, (mean.size,))
+
+    def definition(mean: Value, var: Value, *rest: Value) -> tuple[Value, Value]:
+        supply = iter(rest)
+        a = RSQRT(var + eps)
+        a = a if weight is None else a * next(supply)
+        b = mean * a
+        return a, -b if bias is None else next(supply) - b
+
+    vectors = [float32(t) for t in (mean, var, weight, bias) if t is not None]
+    a, b = all_computed(definition, *vectors)
+    return a, b
 
 
 class _Link(NamedTuple):

@@ -8,15 +8,11 @@ from collections.abc import Mapping, Sequence
 from sycl_dnn.compiler.passes.lone_functions import chain_of
 from sycl_dnn.compiler.relayout import carried
 from sycl_dnn.compiler.step_graph import Graph, Node, has_only_post_ops
-from sycl_dnn.ir.derivation import pullback
 from sycl_dnn.ir.node import LEAF, in_order, leaf, node_of
 from sycl_dnn.ir.node import Node as Value
 from sycl_dnn.kernels.expression import COSTLY, WRITERS
-from sycl_dnn.lower.algorithms import FUNCTIONS
 from sycl_dnn.lower.expansion import expanded
 from sycl_dnn.lower.region import is_reduction
-from sycl_dnn.onednn import dtypes
-from sycl_dnn.ops.arithmetic import cast
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.steps import Meaning
 from sycl_dnn.trace.values import Tensor
@@ -142,13 +138,11 @@ def unit_of(graph: Graph, node: Node) -> Unit | None:
         return None
     if node.meaning is not None:
         return _unit_of_kernel(graph, node)
-    if node.pd is None or not node.has_dst and node.row != "eltwise_backward":
+    if node.pd is None or not node.has_dst:
         return None
     tensors = (*node.inputs.values(), *node.outputs.values())
     if not has_only_post_ops(node.attr) or not all(_is_readable(t) for t in tensors):
         return None
-    if node.row == "eltwise_backward":
-        return _unit_of_gradient(node)
     return _unit_of_function(node) if node.row in ("eltwise_forward", "binary", "reorder") else None
 
 
@@ -213,32 +207,6 @@ def _unit_of_function(node: Node) -> Unit | None:
     leaves = [leaf(("unit", i), t.shape, str(t.dtype)) for i, t in enumerate(operands)]
     inputs = dict(zip(leaves, operands, strict=True))
     return _new_unit(node, definition(*leaves), inputs, node.dst)
-
-
-def _unit_of_gradient(node: Node) -> Unit | None:
-    kind, params = node.params["algorithm"], node.params
-    name = "dst" if "dst" in node.inputs else "src"
-    data, diff_dst, diff_src = node.inputs[name], node.inputs["diff_dst"], node.outputs["diff_src"]
-    if kind not in FUNCTIONS:
-        return None
-    wide = dtypes.wide(diff_src.dtype)
-    x, g, seen, seed = (
-        leaf((role, "slope"), t.shape, dtype)
-        for role, t, dtype in (
-            ("x", data, wide), ("g", diff_dst, wide), ("data", data, data.dtype),
-            ("seed", diff_dst, diff_dst.dtype),
-        )
-    )  # fmt: skip
-    y = FUNCTIONS[kind](x, params["alpha"], params["beta"])
-    (slope,) = pullback([y], [g], [x])
-    if slope is None:
-        return None
-    mapping = {y if name == "dst" else x: cast(seen, wide), g: cast(seed, wide)}
-    if x in in_order([slope], mapping):
-        return None  # not a function of the result alone
-    return _new_unit(
-        node, cast(rebuilt(slope, mapping), diff_src.dtype), {seen: data, seed: diff_dst}, diff_src
-    )
 
 
 def _new_unit(node: Node, result: Value, inputs: Values, dst: Tensor) -> Unit | None:

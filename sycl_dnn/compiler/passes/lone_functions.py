@@ -10,7 +10,7 @@ from sycl_dnn._core import algorithm as A
 from sycl_dnn.compiler.post_ops import post_ops_as_chain
 from sycl_dnn.compiler.step_graph import Graph, Node, Refusal
 from sycl_dnn.ir.node import Node as Value
-from sycl_dnn.lower.algorithms import FUNCTIONS, PAIRS, stepped
+from sycl_dnn.lower.algorithms import FUNCTIONS, PAIRS
 from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops.activation import PRELU
@@ -109,7 +109,6 @@ def chain_of(node: Node) -> tuple[Callable[..., Value], list[Tensor]] | None:
     if isinstance(later, Refusal) or (is_pair and kind not in PAIRS):
         return None
     operands = [node.inputs[n] for n in _OPERANDS.get(node.row, ("src",))]
-    n_operands = len(operands)
     is_function = node.row == "eltwise_forward"
     first = ((kind, node.params["alpha"], node.params["beta"]),) if is_function else ()
     steps = (*first, *[(op.algorithm, op.alpha, op.beta) for op in later])
@@ -121,11 +120,17 @@ def chain_of(node: Node) -> tuple[Callable[..., Value], list[Tensor]] | None:
     dtype = node.dst.dtype
 
     def definition(*values: Value) -> Value:
-        second = values[1] if is_pair else None
         wide = dtypes.wide(dtype)
-        x = cast(values[0], wide)
-        x = SOFTMAX(x, axis=node.params["axis"]) if is_softmax else x
-        x = PRELU(x, cast(values[1], wide)) if is_prelu else x
-        return cast(stepped(kind, x, second, steps, values[n_operands:], wide), dtype)
+        x, *others = [cast(value, wide) for value in values]
+        supply = iter(others)
+        if is_softmax:
+            x = SOFTMAX(x, axis=node.params["axis"])
+        if is_prelu:
+            x = PRELU(x, next(supply))
+        for step, *constants in ((kind,), *steps) if is_pair else steps:
+            of_two = PAIRS.get(step)
+            x = of_two(x, next(supply)) if of_two else FUNCTIONS[step](x, *constants)
+            x = cast(x, wide)
+        return cast(x, dtype)
 
     return definition, operands

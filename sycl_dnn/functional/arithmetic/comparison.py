@@ -24,7 +24,6 @@ from sycl_dnn.functional.arithmetic.operands import (
     number_or_tensor,
     of_integers,
     result_dtype,
-    trace_of,
 )
 from sycl_dnn.ir.node import OPERATIONS, Node
 from sycl_dnn.lower.appendable import Eltwise, applied
@@ -32,9 +31,7 @@ from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops import arithmetic as ops
 from sycl_dnn.trace.pointwise import binary
-from sycl_dnn.trace.pointwise_gradients import select
 from sycl_dnn.trace.values import Tensor
-from sycl_dnn.trace.views import filled
 
 _NOTES = "Integers are compared exactly; a number is rounded to the dtype of floats."
 
@@ -104,27 +101,17 @@ def where(condition: dpnp.ndarray, input: Tensor | float, other: Tensor | float)
         raise TypeError(f"where: condition must have dtype bool, got {actual}")
     condition, a, b = checked_operands("where", condition=condition, input=input, other=other)
     dtype = result_dtype(a, b)
-    if not dtypes.is_float(dtype):
-        return _select_integers(dtype, condition, a, b)
-    return select(condition, *_select_floats(dtype, condition, a, b))
-
-
-def _select_integers(dtype: str, condition: Tensor, a: Any, b: Any) -> Tensor:
-    """Select between integer or bool operands."""
-    numbers = [v for v in (a, b) if not isinstance(v, Tensor)]
-    if dtype not in dtypes.DATA_TYPES or not all(fits(v, dtype) for v in numbers):
+    if dtypes.is_float(dtype):
+        a, b = (converted(v, dtype) if isinstance(v, Tensor) else v for v in (a, b))
+    elif dtype not in dtypes.DATA_TYPES or not all(
+        fits(v, dtype) for v in (a, b) if not isinstance(v, Tensor)
+    ):
         return by_dpnp(dpnp.where, dtype, condition, a, b)
 
     def definition(c: Node, if_true: Node, if_false: Node) -> Node:
         return ops.where(c, ops.cast(if_true, dtype), ops.cast(if_false, dtype))
 
     return by_nodes(definition, condition, a, b)
-
-
-def _select_floats(dtype: str, condition: Tensor, *operands: Any) -> list[Tensor]:
-    if any(isinstance(v, Tensor) for v in operands):
-        return [converted(v, dtype) for v in as_floats(dtype, *operands)]
-    return [filled(trace_of(condition), v, (), dtype) for v in operands]
 
 
 # --- clamp

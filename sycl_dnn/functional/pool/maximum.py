@@ -28,17 +28,16 @@ from sycl_dnn.functional.pool.windowed import (
     pool_windows,
     pooled,
 )
-from sycl_dnn.ir.node import Node
+from sycl_dnn.ir.node import Node, number
 from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
-from sycl_dnn.ops.arithmetic import GE, NE, cast, where
+from sycl_dnn.ops.arithmetic import CLAMP, GE, ISNAN, cast, where
 from sycl_dnn.ops.creation import full, iota
 from sycl_dnn.trace.gradients import stopped
-from sycl_dnn.trace.pointwise import LARGEST, binary, chain, clip, zeros
-from sycl_dnn.trace.pointwise_gradients import select
+from sycl_dnn.trace.pointwise import LARGEST, zeros
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
-from sycl_dnn.trace.views import number, reshape
+from sycl_dnn.trace.views import reshape
 
 #: Supported integer dtypes.
 INTEGERS = ("int8", "uint8", "int32")
@@ -82,14 +81,15 @@ def _with_nan(x: Tensor, runs: Any) -> tuple[Tensor, Tensor]:
     """
     source = x.trace.convert(x, dtypes.wide(x.dtype))
     constant = stopped(source)
-    is_number = binary(algorithm.binary_eq, constant, constant, "bool")
-    bounded = chain(constant, clip(_LOWEST, LARGEST))
-    key = select(is_number, bounded, number(constant, math.inf))
-    first_maxima = pooled(key, algorithm.pooling_max, runs, True)[1]
+    first_maxima = pooled(computed(_key, constant), algorithm.pooling_max, runs, True)[1]
     last_nan = pooled(computed(_nan_indices, constant), algorithm.pooling_max, runs)[0]
     assert first_maxima is not None
     indices = computed(_last_nan, first_maxima, last_nan)
     return x.trace.convert(looked_up(source, indices), x.dtype), indices
+
+
+def _key(x: Node) -> Node:
+    return where(ISNAN(x), number(math.inf, x.dtype), CLAMP(x, low=_LOWEST, high=LARGEST))
 
 
 def _nan_indices(x: Node) -> Node:
@@ -97,7 +97,7 @@ def _nan_indices(x: Node) -> Node:
     indices = full(0, x.shape, "int32")
     for axis in range(2, x.ndim):
         indices = indices + iota(x.shape[axis], axis, x.ndim) * math.prod(x.shape[axis + 1 :])
-    return where(NE(x, x), indices, full(-1, x.shape, "int32"))
+    return where(ISNAN(x), indices, full(-1, x.shape, "int32"))
 
 
 def _last_nan(first: Node, last: Node) -> Node:

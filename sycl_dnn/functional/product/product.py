@@ -14,8 +14,8 @@ from sycl_dnn.functional.arithmetic.elementwise import check_float, check_same_d
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.capabilities import has_avx512
-from sycl_dnn.trace.gradients import Grads, composed_rule, rule_for
-from sycl_dnn.trace.pointwise import add, zeros
+from sycl_dnn.trace.gradients import Grads, rule_for
+from sycl_dnn.trace.pointwise import add, broadcast_to, zeros
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.reductions import sum_to
 from sycl_dnn.trace.steps import Entry, Out
@@ -225,10 +225,17 @@ def _weight_and_bias_gradients(trace: Trace, entry: Entry, dy: Tensor) -> Grads:
     return {"weights": swapped(result["diff_weights"]), "bias": bias}
 
 
-@composed_rule("inner_product_backward_weights")
-def _inner_product_backward(entry: Entry) -> Grads:
+@rule_for("inner_product_backward_weights")
+def _inner_product_backward(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
     a, dy = entry.inputs["src"], entry.inputs["diff_dst"]
-    return {"diff_weights": product(swapped(dy), a), "diff_bias": sum_to(dy, (dy.shape[1],))}
+    slopes: Grads = {}
+    if "diff_weights" in grads:
+        weights = grads["diff_weights"]
+        slopes = {"src": product(dy, weights), "diff_dst": product(a, swapped(weights))}
+    if "diff_bias" in grads:
+        bias = broadcast_to(grads["diff_bias"], dy.shape)
+        slopes["diff_dst"] = add(slopes["diff_dst"], bias) if slopes else bias
+    return slopes
 
 
 @rule_for("matmul")
