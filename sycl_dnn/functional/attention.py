@@ -19,9 +19,9 @@ from sycl_dnn.functional.product.product import product, recorded, swapped
 from sycl_dnn.functional.shape.joining import join
 from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn.reference_code import is_slow_reference
-from sycl_dnn.ops.arithmetic import where
+from sycl_dnn.ops.arithmetic import EQ, GT, LE, NE, cast, where
 from sycl_dnn.trace.descriptors import parameters_of
-from sycl_dnn.trace.pointwise import add, binary, broadcast_to, mul
+from sycl_dnn.trace.pointwise import add, broadcast_to, mul
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.reductions import reduce, sum_to
 from sycl_dnn.trace.steps import Out
@@ -55,7 +55,7 @@ def causal(trace: Trace, n_queries: int, n_keys: int, first: int = 0, groups: in
     if groups * n_queries * n_keys <= _MAX_STORED:
         return trace.literal(np.where(keys > queries, -math.inf, 0.0))
     of_keys, of_queries = (trace.literal(v.astype(np.float32)) for v in (keys, queries))
-    is_hidden = binary(algorithm.binary_gt, of_keys, of_queries, "bool")
+    is_hidden = computed(GT, of_keys, of_queries)
     return _select_numbers(is_hidden, -math.inf, 0.0)
 
 
@@ -96,7 +96,7 @@ def per_score(mask: Tensor, batch: tuple[int, ...], groups: int) -> Tensor:
 
 def visible_rows(mask: Tensor) -> Tensor:
     """Return (*, L, 1): 1 for queries that see at least one key, else 0."""
-    sees = binary(algorithm.binary_ne, mask, number(mask, -math.inf), "float32")
+    sees = computed(lambda m, x: cast(NE(m, x), "float32"), mask, number(mask, -math.inf))
     return reduce(algorithm.reduction_max, sees, [mask.ndim - 1])
 
 
@@ -104,7 +104,7 @@ def without_empty_rows(mask: Tensor, rows: Tensor) -> Tensor:
     """Fill rows of ``mask`` where ``rows`` is 0 with ``LOW``, so that softmax is not NaN."""
 
     def record() -> Tensor:
-        sees_none = binary(algorithm.binary_eq, rows, number(rows, 0.0), "bool")
+        sees_none = computed(EQ, rows, number(rows, 0.0))
         return computed(where, sees_none, number(mask, LOW), mask)
 
     return mask.trace.closed({"mask": mask}, record, lambda dy: {"mask": dy})
@@ -182,7 +182,7 @@ def _weights(scores: Tensor, dtype: str) -> Tensor:
     if scores.trace.keeps_nan:
         # As in torch, a query whose scores are all minus infinity sees no key, even without a mask.
         highest = reduce(algorithm.reduction_max, scores, [scores.ndim - 1])
-        sees_none = binary(algorithm.binary_le, highest, number(highest, LOW / 2), "bool")
+        sees_none = computed(LE, highest, number(highest, LOW / 2))
         zero = number(scores, 0.0)
         result = computed(where, sees_none, zero, scores)
         result = normalized(result, result.ndim - 1)
@@ -193,7 +193,7 @@ def _weights(scores: Tensor, dtype: str) -> Tensor:
 def _hidden_scores(query: Tensor, key: Tensor, mask: Tensor, scale: float) -> Tensor:
     """Return scores with ``LOW`` where masked, even if they were infinite or NaN."""
     scores = _scores(query, key, None, scale)
-    is_hidden = binary(algorithm.binary_le, mask, number(mask, LOW / 2), "bool")
+    is_hidden = computed(LE, mask, number(mask, LOW / 2))
     return computed(where, broadcast_to(is_hidden, scores.shape), number(scores, LOW), scores)
 
 

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 
 import dpnp
 
-from sycl_dnn import _core
 from sycl_dnn._core import PostOps, PrimitiveAttr, algorithm
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import layout
@@ -29,7 +28,6 @@ from sycl_dnn.trace.views import (
     untaped,
 )
 
-LARGEST = 3.4028234663852886e38
 #: The shift of a value that is only scaled: 0.0 would lose the sign of zeros.
 NO_SHIFT = -0.0
 
@@ -42,20 +40,8 @@ def is_negative_zero(number: float) -> bool:
 # --- Element-wise operations of two tensors that broadcast
 
 A = algorithm
-#: The operation with swapped operands, and whether its result changes sign.
-_MIRRORED = {
-    A.binary_add: (A.binary_add, False),
-    A.binary_mul: (A.binary_mul, False),
-    A.binary_max: (A.binary_max, False),
-    A.binary_min: (A.binary_min, False),
-    A.binary_eq: (A.binary_eq, False),
-    A.binary_ne: (A.binary_ne, False),
-    A.binary_lt: (A.binary_gt, False),
-    A.binary_le: (A.binary_ge, False),
-    A.binary_gt: (A.binary_lt, False),
-    A.binary_ge: (A.binary_le, False),
-    A.binary_sub: (A.binary_sub, True),
-}
+#: Operations whose operands can be exchanged; the result of the last changes its sign.
+_MIRRORED = (A.binary_add, A.binary_mul, A.binary_sub)
 #: Where the second operand has more than size 1, axes merged: the patterns with compiled kernels.
 FAST: tuple[list[bool], ...] = (
     [], [True], [False], [False, True], [True, False], [False, True, False], [True, False, True],
@@ -80,16 +66,6 @@ def sizes_of(groups: list[list], operand: int) -> tuple[int, ...]:
     """Return the sizes of an operand in merged axes; fast kernels need at least two axes."""
     sizes = [size if present[operand] else 1 for size, present in groups]
     return (1,) * (3 - len(sizes)) + tuple(sizes)
-
-
-def fast_grids(
-    a: Tensor, b: Tensor, shape: tuple[int, ...], order: tuple[int, ...]
-) -> tuple[Tensor, Tensor]:
-    """Return two operands over merged axes; the second is spread if no compiled kernel fits."""
-    if [p[1] for _, p in merged(shape, order, a, b)] not in FAST:
-        b = spread(b, shape, order)
-    groups = merged(shape, order, a, b)
-    return grid(a, sizes_of(groups, 0)), grid(b, sizes_of(groups, 1))
 
 
 def _negation() -> PrimitiveAttr:
@@ -119,60 +95,32 @@ def zeros(trace: Trace, shape: tuple[int, ...], dtype: str) -> Tensor:
     return shown(tensor, shape, tuple(range(len(shape))), dtype)
 
 
-#: Comparisons that are true for NaN on CPUs, and their equivalents for swapped or negated operands.
-_TRUE_FOR_NAN = {A.binary_gt: A.binary_lt, A.binary_ge: A.binary_le}
-
-
 def _computed(kind: algorithm, a: Tensor, b: Tensor, shape: tuple[int, ...], dtype: str) -> Tensor:
-    if kind in _TRUE_FOR_NAN and a.trace.engine.kind is _core.engine_kind.cpu:
-        kind = _TRUE_FOR_NAN[kind]
-        is_whole = a.shape == b.shape == shape and a.dtype == b.dtype
-        a, b = (b, a) if is_whole else (linear_map(a, -1.0), linear_map(b, -1.0))
     like = a if a.shape == shape else b if b.shape == shape else None
     order = axis_order(like, len(shape))
     work_dtype = _computable(a, b, dtype)
-    a, b = laid_out(a, order, _first_dtype(a, b, work_dtype)), laid_out(b, order)
+    a, b = laid_out(a, order, work_dtype), laid_out(b, order)
     presents = {p for _, p in merged(shape, order, a, b)}
     attr = None
     if (False, True) in presents:
-        is_mirrored = kind in _MIRRORED and _MIRRORED[kind][0] not in _TRUE_FOR_NAN
-        if is_mirrored and (True, False) not in presents and a.dtype == b.dtype:
+        if kind in _MIRRORED and (True, False) not in presents and a.dtype == b.dtype:
             a, b = b, a
-            kind, negative = _MIRRORED[kind]
-            attr = _negation() if negative else None
+            attr = _negation() if kind is A.binary_sub else None
         else:
             a = spread(a, shape, order)
-    first, second = fast_grids(a, b, shape, order)
-    result = _primitive(kind, first, second, Out(first.shape, work_dtype), attr)
-    if kind in (A.binary_max, A.binary_min):
-        result = _with_nan_of(first, result)
+    if [p[1] for _, p in merged(shape, order, a, b)] not in FAST:
+        b = spread(b, shape, order)
+    groups = merged(shape, order, a, b)
+    first, second = (grid(x, sizes_of(groups, i)) for i, x in enumerate((a, b)))
+    inputs, outs = {"src_0": first, "src_1": second}, {"dst": Out(first.shape, work_dtype)}
+    result = a.trace.primitive("binary", inputs, outs, attr=attr, algorithm=kind)["dst"]
     return shown(a.trace.convert(result, dtype), shape, order, dtype)
-
-
-def _primitive(
-    kind: algorithm, a: Tensor, b: Tensor, out: Out, attr: PrimitiveAttr | None = None
-) -> Tensor:
-    inputs = {"src_0": a, "src_1": b}
-    return a.trace.primitive("binary", inputs, {"dst": out}, attr=attr, algorithm=kind)["dst"]
-
-
-def _with_nan_of(a: Tensor, extreme: Tensor) -> Tensor:
-    """Return an extreme with the NaN of its first operand, which oneDNN drops."""
-    is_number = _primitive(A.binary_eq, a, a, Out(a.shape, "int8"))
-    inputs = {"src_0": extreme, "src_1": a.trace.convert(a, extreme.dtype), "src_2": is_number}
-    out = Out(extreme.shape, extreme.dtype)
-    return a.trace.primitive("binary", inputs, {"dst": out}, algorithm=A.binary_select)["dst"]
 
 
 def _computable(a: Tensor, b: Tensor, dtype: str) -> str:
     """Return the dtype of the result that a compiled kernel has; the rest is a conversion."""
     work = dtypes.promote(a.dtype, b.dtype)
-    return work if dtypes.is_float(dtype) and dtypes.promote(work, dtype) != dtype else dtype
-
-
-def _first_dtype(a: Tensor, b: Tensor, result: str) -> str:
-    """Return the dtype that the first operand must have for a compiled kernel."""
-    return result if dtypes.is_float(result) else dtypes.promote(a.dtype, b.dtype)
+    return work if dtypes.promote(work, dtype) != dtype else dtype
 
 
 def shown(dense: Tensor, shape: tuple[int, ...], order: tuple[int, ...], dtype: str) -> Tensor:
@@ -183,7 +131,9 @@ def shown(dense: Tensor, shape: tuple[int, ...], order: tuple[int, ...], dtype: 
 
 
 def binary(kind: algorithm, a: Tensor, b: Tensor, dtype: str | None = None) -> Tensor:
-    """Apply a binary primitive with broadcasting; the layout follows the larger operand.
+    """Return the sum, difference, product or quotient of tensors that broadcast.
+
+    The layout follows the larger operand.
 
     The result's ``dtype`` defaults to the one that both are promoted to.
     """

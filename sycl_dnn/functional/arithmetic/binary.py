@@ -51,6 +51,8 @@ def pair(
     if result is not None:
         return result
     x, y = as_floats(dtype, a, b)
+    if kind in (A.binary_max, A.binary_min):
+        return by_nodes(operation, x, y, wide=dtypes.wide(dtype), dtype=dtype)
     return binary(kind, x, y, dtype)
 
 

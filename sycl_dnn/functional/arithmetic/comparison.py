@@ -30,14 +30,12 @@ from sycl_dnn.lower.appendable import Eltwise, applied
 from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops import arithmetic as ops
-from sycl_dnn.trace.pointwise import binary
 from sycl_dnn.trace.values import Tensor
 
 _NOTES = "Integers are compared exactly; a number is rounded to the dtype of floats."
 
 
 def _comparison(name: str, sign: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    kind = getattr(algorithm, f"binary_{name}")
     operation_of = OPERATIONS[name]
 
     def compare(input: Tensor | float, other: Tensor | float) -> dpnp.ndarray:
@@ -48,7 +46,7 @@ def _comparison(name: str, sign: str, function: Callable[..., Any]) -> Callable[
         if not dtypes.is_float(dtype):
             return of_integers(operation_of, function, "bool", a, b)
         x, y = as_floats(dtype, a, b)
-        return binary(kind, x, y, "bool")
+        return by_nodes(operation_of, x, y, wide=dtypes.wide(dtype))
 
     doc = DOC.format(
         summary=f"Return where ``input {sign} other``.",

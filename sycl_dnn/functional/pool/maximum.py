@@ -34,7 +34,7 @@ from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops.arithmetic import CLAMP, GE, ISNAN, cast, where
 from sycl_dnn.ops.creation import full, iota
 from sycl_dnn.trace.gradients import stopped
-from sycl_dnn.trace.pointwise import LARGEST, zeros
+from sycl_dnn.trace.pointwise import zeros
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import reshape
@@ -69,8 +69,8 @@ def maxima(input: Tensor, x: Tensor, runs: Any, with_indices: bool) -> Any:
     return result if indices is None else (result, _in_memory_of(input, indices))
 
 
-#: The second-lowest finite number: oneDNN's accumulation starts from the lowest.
-_LOWEST = -3.4028232635611926e38
+#: The second-lowest finite number, since oneDNN's accumulation starts from the lowest; the highest.
+_LOWEST, _HIGHEST = -3.4028232635611926e38, 3.4028234663852886e38
 
 
 def _with_nan(x: Tensor, runs: Any) -> tuple[Tensor, Tensor]:
@@ -89,7 +89,7 @@ def _with_nan(x: Tensor, runs: Any) -> tuple[Tensor, Tensor]:
 
 
 def _key(x: Node) -> Node:
-    return where(ISNAN(x), number(math.inf, x.dtype), CLAMP(x, low=_LOWEST, high=LARGEST))
+    return where(ISNAN(x), number(math.inf, x.dtype), CLAMP(x, low=_LOWEST, high=_HIGHEST))
 
 
 def _nan_indices(x: Node) -> Node:

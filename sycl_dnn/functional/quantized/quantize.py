@@ -12,12 +12,15 @@ from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.arithmetic.elementwise import check_float
 from sycl_dnn.functional.shape.reshaping import check_axis
+from sycl_dnn.ir.node import number
+from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
-from sycl_dnn.trace.pointwise import add, binary, div, eltwise, linear_map, mul, sub, zeros
+from sycl_dnn.ops.arithmetic import MAXIMUM, MINIMUM
+from sycl_dnn.trace.pointwise import add, div, eltwise, linear_map, mul, sub, zeros
 from sycl_dnn.trace.reductions import reduce
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
-from sycl_dnn.trace.views import filled, reshape, transpose
+from sycl_dnn.trace.views import reshape, transpose
 
 if TYPE_CHECKING:
     import dpnp
@@ -343,7 +346,7 @@ def _quantize_dynamic(input, dtype, axis, group_size, symmetric):
 
 def _positive(scale: Tensor) -> Tensor:
     """Replace zero scales, so that division is safe."""
-    return binary(A.binary_max, scale, filled(scale.trace, 2.0**-120, (), scale.dtype))
+    return computed(lambda s: MAXIMUM(s, number(2.0**-120, s.dtype)), scale)
 
 
 def _symmetric_scale(x: Tensor, axes: Sequence[int], dtype: str) -> tuple[Tensor, None]:
@@ -353,9 +356,9 @@ def _symmetric_scale(x: Tensor, axes: Sequence[int], dtype: str) -> tuple[Tensor
 
 def _asymmetric_scale(x: Tensor, axes: Sequence[int], dtype: str) -> tuple[Tensor, Tensor]:
     smallest, largest = RANGES[dtype]
-    zero = filled(x.trace, 0.0, (), x.dtype)
-    low = binary(A.binary_min, reduce(A.reduction_min, x, axes), zero)
-    high = binary(A.binary_max, reduce(A.reduction_max, x, axes), zero)
+    zero = number(0.0, str(x.dtype))
+    low = computed(lambda v: MINIMUM(v, zero), reduce(A.reduction_min, x, axes))
+    high = computed(lambda v: MAXIMUM(v, zero), reduce(A.reduction_max, x, axes))
     scale = _positive(linear_map(sub(high, low), 1.0 / (largest - smallest)))
     zero_point = linear_map(div(low, scale), -1.0, smallest)
     return scale, x.trace.convert(zero_point, "int32")
