@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from sycl_dnn import tree
@@ -15,7 +15,7 @@ from sycl_dnn.trace import layout, nested_arguments
 from sycl_dnn.trace.array import Target
 from sycl_dnn.trace.gradients import added, alias, propagate, zeros_like
 from sycl_dnn.trace.recording import Trace
-from sycl_dnn.trace.trace_state import TapePart, running
+from sycl_dnn.trace.trace_state import TapePart
 from sycl_dnn.trace.values import Storage, Tensor
 from sycl_dnn.trace.views import filled
 
@@ -29,28 +29,27 @@ class Differentiated:
     def __init__(
         self,
         trace: Trace,
-        body: Callable[..., Any],
+        name: str,
+        result: Any,
         args: Sequence[Any],
-        kwargs: Mapping[str, Any],
         wrt: Sequence[int] | None = None,
         has_aux: bool = False,
     ) -> None:
-        """Trace ``body`` over tensors.
+        """Record the reverse pass of a function that has been traced.
 
         Parameters
         ----------
         trace : Trace
-            One for training, empty except for the arguments.
-        args, kwargs
-            Those of the body, with tensors.
+            One for training.
+        name : str
+            The name of the function.
+        result, args
+            Its result and its positional arguments, with tensors.
         wrt : sequence of int, optional
             Numbers of the positional arguments to differentiate; all by default.
         has_aux : bool
-            Whether the body returns a pair, of which only the first has gradients.
+            Whether it returned a pair, of which only the first has gradients.
         """
-        with running(trace):
-            result = body(*args, **kwargs)
-        name = getattr(body, "__name__", "vjp")
         for entry in trace.tape:
             entry.function = entry.function or name
         leaves, self.form = nested_arguments.result_of(result, name, trace.capture)

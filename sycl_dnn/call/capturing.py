@@ -16,9 +16,8 @@ import numpy as np
 
 from sycl_dnn import tree
 from sycl_dnn.trace import allocation, functions, nested_arguments
-from sycl_dnn.trace.frozen import Frozen, Seed, argument_of
-from sycl_dnn.trace.recording import Trace
-from sycl_dnn.trace.values import Storage, Tensor
+from sycl_dnn.trace.frozen import Frozen, Seed
+from sycl_dnn.trace.values import Tensor
 
 Values = Sequence[float]
 
@@ -205,37 +204,7 @@ def takes_numbers(name: str, values: Sequence[Any]) -> bool:
     return name in _TAKE_ARRAYS and _dtype_beside(name, values) in _DYNAMIC
 
 
-# --- Trace a function of the user's: what it holds and the floats it takes become arguments
-
-
-class CapturingTrace(Trace):
-    """A trace in which captured arrays are arguments, supplied again at each call."""
-
-    def __init__(self, engine: Any, training: bool = False) -> None:
-        super().__init__(engine, training)
-        #: By number of the argument: the held array, or the expression, that a call passes.
-        self.tail: dict[int, int | FromNumber] = {}
-        #: Whether an array is a constant of the trace that later calls do not know.
-        self.holds_others = False
-
-    def capture(self, value: Any) -> Tensor:
-        """Return the tensor of an array that a function of this package refers to itself."""
-        self.holds_others |= not isinstance(value, Seed)
-        return super().capture(value)
-
-    def held(self, value: Any, number: int) -> Tensor:
-        """Return the tensor of an array that the traced function refers to itself."""
-        index = len(self.arguments)
-        tensor = self.described(argument_of(self, value))
-        self.tail[index] = number
-        return tensor
-
-    def renumber(self, storages: Sequence[Storage], first: int) -> None:
-        """Let arguments of a call have the numbers from ``first`` on."""
-        places = [(s.argument, first + i) for i, s in enumerate(storages)]
-        moved = {new: self.tail.pop(old) for old, new in places if old in self.tail}
-        super().renumber(storages, first)
-        self.tail |= moved
+# --- Arguments of a program that are not arrays of the call
 
 
 class Tail:

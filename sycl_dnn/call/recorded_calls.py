@@ -23,7 +23,7 @@ from sycl_dnn.call import argument_writes, cache, written_views
 from sycl_dnn.call.arguments import Collected
 from sycl_dnn.call.call_paths import KnownValue, NewValue, Point, Results
 from sycl_dnn.call.call_tokens import PLAIN, Unknown, function_token, token
-from sycl_dnn.call.capturing import CapturingTrace, Number, Tail, in_arrays, takes_numbers
+from sycl_dnn.call.capturing import Number, Tail, in_arrays, takes_numbers
 from sycl_dnn.call.placed_call import PlacedCall, Plan
 from sycl_dnn.call.recorded_tensor import Opaque, RecordedTensor, described
 from sycl_dnn.program.executable import Executable
@@ -122,7 +122,7 @@ class Recording(RecordedRun):
         self._given: list[Any] = []
         self.held: list[Any] = []
         self._captured: dict[int, RecordedTensor] = {}
-        self.traced: CapturingTrace | None = None
+        self.traced: Trace | None = None
         #: Results of the last call, and the number of calls.
         self._last: Results | None = None
         self._n_calls = 0
@@ -227,10 +227,10 @@ class Recording(RecordedRun):
     # --- Calls
 
     @property
-    def trace(self) -> CapturingTrace:
+    def trace(self) -> Trace:
         """The trace; from here on all is recorded there, too."""
         if self.traced is None:
-            self.traced, self.is_traced = CapturingTrace(self.engine, training=True), True
+            self.traced, self.is_traced = Trace(self.engine, training=True), True
             for value in self._given:
                 self._note(self.traced.described(argument_of(self.traced, value)))
             self._repeat_calls()
@@ -249,12 +249,16 @@ class Recording(RecordedRun):
 
     def _called(self, body: Any, args: Any, kwargs: Any, settings: Any) -> Any:
         assert self.traced is not None
-        held_others = self.traced.holds_others
+        n_constants = self._n_constants()
         with running(self.traced), policy.restored(settings):
             result = body(*self._all_hidden(args), **self._all_hidden(kwargs))
-        if self.traced.holds_others and not held_others:
+        if self._n_constants() != n_constants:
             self.point = None
         return result
+
+    def _n_constants(self) -> int:
+        """Return the number of arrays in the trace that later calls do not know."""
+        return sum(not isinstance(value, Seed) for _, value, _ in self.trace.captured)
 
     def _all_hidden(self, values: Any) -> Any:
         if isinstance(values, dict):
@@ -371,15 +375,16 @@ class Recording(RecordedRun):
             )
 
             def body() -> Tensor:
-                assert self.traced is not None
-                return self.traced.held(value, number)
+                trace = self.trace
+                trace.tail[len(trace.arguments)] = number
+                return trace.described(argument_of(trace, value))
 
             captured = self._captured[id(value)] = self.joined(("capture", kind), body, (), {})
             captured.marks = OfCapture()
         return captured
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or not callable(getattr(CapturingTrace, name, None)):
+        if name.startswith("_") or not callable(getattr(Trace, name, None)):
             raise AttributeError(f"a recording has no {name}")
 
         def method(*args: Any, **kwargs: Any) -> Any:
@@ -448,7 +453,7 @@ class Recording(RecordedRun):
 
     def keep(self, plan: Any) -> None:
         """Store the plan of this run, unless it has arrays that later runs cannot supply."""
-        if self._end is not None and self._key is not None and not self.trace.holds_others:
+        if self._end is not None and self._key is not None and not self._n_constants():
             self._end.plans[self._key] = plan
 
     def end(self) -> None:

@@ -18,7 +18,7 @@ from sycl_dnn.call.attribute_changes import Changes, watch
 from sycl_dnn.call.both_passes import Differentiated, inner_vjp
 from sycl_dnn.call.cache import misses_of, specialised
 from sycl_dnn.call.call_paths import Point
-from sycl_dnn.call.capturing import CapturingTrace, Tail, numbered
+from sycl_dnn.call.capturing import Tail, numbered
 from sycl_dnn.call.code_facts import is_library
 from sycl_dnn.call.debugging import checked_for_nans
 from sycl_dnn.call.operation import F, R
@@ -27,6 +27,7 @@ from sycl_dnn.call.pullback import Differential, Pullback
 from sycl_dnn.call.recorded_calls import Recording
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import nested_arguments, policy, profile_notes
+from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.steps import NeedsAnotherDevice
 from sycl_dnn.trace.trace_state import running
 from sycl_dnn.trace.values import MixedTraces, Tensor
@@ -188,10 +189,13 @@ def _run_operation(request: Request, placed: PlacedCall, key: Any) -> Any:
         check()
 
         def build() -> Differential:
-            trace = CapturingTrace(placed.place.engine, training=True)
+            trace = Trace(placed.place.engine, training=True)
             traced_args, traced_kwargs = subjects.traced(trace, args, kwargs)
             body = subjects.body_of(function)
-            both = Differentiated(trace, body, traced_args, traced_kwargs, wrt, has_aux)
+            with running(trace):
+                result = body(*traced_args, **traced_kwargs)
+            name = request.shown_name
+            both = Differentiated(trace, name, result, traced_args, wrt, has_aux)
             return Differential(both, Tail({}, 0, 0))
 
         plan = cache.plans.make(key, build)
@@ -267,7 +271,7 @@ def _record_user_function(
                 misses_of(key[1]).note(subjects.name_of(request.function), tokens)
             plan = profile_notes.trace(
                 subjects.name_of(request.function),
-                lambda: _traced(request, recording, traced_args, traced_kwargs, result),
+                lambda: _traced(request, recording, traced_args, result),
             )
             recording.keep(plan)
             cache.plans.missed(key)
@@ -278,15 +282,13 @@ def _record_user_function(
         recording.end()
 
 
-def _traced(
-    request: Request, recording: Recording, args: Any, kwargs: Any, result: Any
-) -> Differential:
+def _traced(request: Request, recording: Recording, args: Any, result: Any) -> Differential:
     """Return the plan of a recorded function and its reverse pass."""
     trace, n_given = recording.trace, recording.n_given
     recording.has_returned = True
-    args, kwargs, outputs = (recording.hidden(v) for v in (args, kwargs, result))
-    body = functools.wraps(request.function)(lambda *args, **kwargs: outputs)
-    both = Differentiated(trace, body, args, kwargs, request.wrt, request.has_aux)
+    args, result = (recording.hidden(v) for v in (args, result))
+    name = subjects.name_of(request.function, "vjp")
+    both = Differentiated(trace, name, result, args, request.wrt, request.has_aux)
     return Differential(both, Tail(trace.tail, n_given, both.n_given))
 
 

@@ -53,7 +53,7 @@ class Op:
     def label(self) -> str:
         """Short name for reports."""
         name = self.kind if self.algorithm is None else self.algorithm.name
-        return name.removeprefix("eltwise_").removesuffix("_use_dst_for_bwd")
+        return name.removeprefix("eltwise_")
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-from sycl_dnn.call.capturing import FromNumber
 from sycl_dnn.program import shared_descriptors
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.frozen import Seed, argument_of
@@ -49,8 +48,6 @@ class CompileTrace(Trace):
         self.dtype = dtype
         self.is_lowered = dtype is not None
         self.is_compiled = True
-        #: By argument index: how a number of the call is converted.
-        self.tail: dict[int, FromNumber] = {}
         #: By id of a storage: its tensor, and the wider one that it was converted from.
         self._wider: dict[int, tuple[Tensor, Tensor]] = {}
 

@@ -58,11 +58,6 @@ FUNCTIONS: dict[A, Callable[[Node, float, float], Node]] = {
     A.eltwise_swish: lambda x, a, b: x * ops.SIGMOID(x * a),
     A.eltwise_tanh: lambda x, a, b: ops.TANH(x),
 }
-FUNCTIONS |= {
-    getattr(A, f"{kind.name}_use_dst_for_bwd"): function
-    for kind, function in FUNCTIONS.items()
-    if hasattr(A, f"{kind.name}_use_dst_for_bwd")
-}
 #: By oneDNN's binary algorithm: an operation of two nodes.
 PAIRS = {
     getattr(A, f"binary_{name}"): OPERATIONS[row]

@@ -82,24 +82,6 @@ def _in_place(name: str, sign: Callable[[Any, Any], Any]) -> Any:
     return method
 
 
-def _logical(name: str) -> Any:
-    function = getattr(dpnp, name)
-
-    def method(self: Any, axis: Any = None, *, out: Any = None, keepdims: bool = False) -> Any:
-        _refuse_out(name, out)
-        axes = _axes(axis, self.ndim)
-        shape = [n if i not in axes else 1 for i, n in enumerate(self.shape)]
-        if not keepdims:
-            shape = [n for i, n in enumerate(self.shape) if i not in axes]
-        return _called(
-            lambda a: function(a, axis=axis, keepdims=keepdims), self, tuple(shape), "bool",
-            lambda entry, grads: {},
-        )  # fmt: skip
-
-    method.__doc__ = f"As ``dpnp.{name}``; bool."
-    return method
-
-
 def _axes(axis: Any, ndim: int) -> tuple[int, ...]:
     """Return the indices of the axes that ``axis`` names."""
     axes = range(ndim) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)
@@ -107,18 +89,6 @@ def _axes(axis: Any, ndim: int) -> tuple[int, ...]:
         if not -ndim <= number < ndim:
             raise ValueError(f"axis must be in [{-ndim}, {ndim}), got {number}")
     return tuple(number % ndim for number in axes)
-
-
-def _called(
-    function: Callable[..., Any], x: Any, shape: tuple[int, ...], dtype: str,
-    rule: Callable[..., Any] | None = None,
-) -> Any:  # fmt: skip
-    """Record a dpnp function over one tensor."""
-    from sycl_dnn.trace.steps import Out
-
-    if x.dtype in dtypes.CARRIED:
-        x = functions.astype(x, "float32")
-    return x.trace.array_call(function, [x], [Out(shape, dtype)], rule)[0]
 
 
 #: Names of methods that other libraries' arrays have, where the functional layer's differ.
@@ -141,6 +111,8 @@ class Reductions:
     min = _extreme("amin")
     argmax = _extreme("argmax")
     argmin = _extreme("argmin")
+    all = _extreme("all")
+    any = _extreme("any")
     var = _spread("var")
     std = _spread("std")
 
@@ -167,9 +139,6 @@ class ArrayMethods(Reductions):
     for _name in NO_ATTRIBUTES:
         locals()[_name] = refused_attribute(_name)
     del _name
-
-    all = _logical("all")
-    any = _logical("any")
 
     __floordiv__ = _by_dpnp("floor_divide")
     __rfloordiv__ = _by_dpnp("floor_divide", is_reflected=True)
@@ -290,12 +259,7 @@ class ArrayMethods(Reductions):
     def round(self, decimals: int = 0, *, out: Any = None) -> Any:
         """Return the elements rounded to ``decimals`` places, ties to even; the gradient is 0."""
         _refuse_out("round", out)
-        if not dtypes.is_float(self.dtype):
-            return _called(lambda a: dpnp.round(a, decimals), self, self.shape, str(self.dtype))
-        zero = lambda entry, grads: {"0": functions.mul(grads["0"], 0.0)}  # noqa: E731
-        wide = "float32" if self.dtype in dtypes.CARRIED else str(self.dtype)
-        rounded = _called(lambda a: dpnp.round(a, decimals), self, self.shape, wide, zero)
-        return functions.astype(rounded, self.dtype)
+        return functions.round(self, decimals=decimals)
 
     def reshape(self, *sizes: Any, shape: Any = None, order: str = "C", copy: Any = None) -> Any:
         """Return the elements in another shape; one size may be -1."""
@@ -376,11 +340,7 @@ class ArrayMethods(Reductions):
                 descending: bool = False, stable: bool | None = None) -> Any:  # fmt: skip
         """Return the indices that sort the elements in ascending or descending order."""
         x = self.reshape(-1) if axis is None else self
-        along = _axes(-1 if axis is None else axis, x.ndim)[0]
-        return _called(
-            lambda a: dpnp.argsort(a, axis=along, kind=kind, descending=descending, stable=stable),
-            x, x.shape, "int64", lambda entry, grads: {},
-        )  # fmt: skip
+        return functions.argsort(x, -1 if axis is None else axis, descending)
 
     def searchsorted(self, v: Any, side: str = "left", sorter: Any = None) -> Any:
         """Return the indices where ``v`` belongs in this array, which is sorted."""
@@ -395,21 +355,13 @@ class ArrayMethods(Reductions):
 
     def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
         """Return the elements of a diagonal, as the last axis."""
-        rows, columns = self.shape[axis1], self.shape[axis2]
-        length = max(min(rows + min(offset, 0), columns - max(offset, 0)), 0)
-        first = np.arange(length) + max(-offset, 0)
-        rest = [i for i in range(self.ndim) if i not in _axes((axis1, axis2), self.ndim)]
-        permuted = functions.permute(self, (*_axes((axis1, axis2), self.ndim), *rest))
-        elements = permuted[first, first + offset]
-        return functions.permute(elements, (*range(1, elements.ndim), 0))
+        return functions.diagonal(self, offset, axis1, axis2)
 
     def repeat(self, repeats: int, axis: int | None = None) -> Any:
         """Return each element ``repeats`` times, along an axis or of all."""
         if not isinstance(repeats, int) or repeats < 0:
             raise TypeError(f"repeat(): repeats must be a number for a traced array, got {repeats}")
-        x = self.reshape(-1) if axis is None else self
-        along = _axes(0 if axis is None else axis, x.ndim)[0]
-        return x.take(np.repeat(np.arange(x.shape[along]), repeats), along)
+        return functions.repeat_interleave(self, repeats, axis)
 
     def take(self, indices: Any, axis: int | None = None, *, out: Any = None,
              mode: str = "wrap") -> Any:  # fmt: skip

@@ -33,7 +33,6 @@ BACKWARD: dict[str, tuple[str, ...]] = {
     "pooling_forward": ("pooling_backward",),
     "lrn_forward": ("lrn_backward",),
     "resampling_forward": ("resampling_backward",),
-    "prelu_forward": ("prelu_backward",),
 }
 #: Inputs for which primitives prefer their own layouts.
 _PACKED = ("weights", "diff_weights")

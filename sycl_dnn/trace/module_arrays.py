@@ -29,6 +29,7 @@ from sycl_dnn.trace.torch_methods import (
     Size,
     is_torch,
     viewed,
+    writer,
 )
 from sycl_dnn.trace.trace_state import running_trace
 
@@ -159,31 +160,11 @@ def _expand(x: Any, *sizes: Any) -> Any:
     return dpnp.broadcast_to(x.plain, target_shape)
 
 
-def _normal(x: Any, mean: float = 0.0, std: float = 1.0) -> Any:
-    return functions.randn(x.shape, device=x.sycl_queue) * std + mean
-
-
-def _uniform(x: Any, low: float = 0.0, high: float = 1.0) -> Any:
-    return functions.rand(x.shape, device=x.sycl_queue) * (high - low) + low
-
-
 #: Functions of Python's operators, by their names without underscores.
 _OPERATORS = {
     "add": "add", "sub": "sub", "mul": "mul", "pow": "pow", "matmul": "matmul", "truediv": "div",
     "floordiv": "floor_divide", "mod": "remainder", "and": "bitwise_and", "or": "bitwise_or",
     "xor": "bitwise_xor", "lshift": "bitwise_left_shift", "rshift": "bitwise_right_shift",
-}  # fmt: skip
-
-#: Methods that write into the array, by torch's names without the underscore.
-_IN_PLACE: dict[str, Callable[..., Any]] = {
-    "add": lambda x, y, alpha=1: x.plain + plain(y) * alpha,
-    "clamp": lambda x, min=None, max=None: dpnp.clip(x.plain, min, max),
-    "copy": lambda x, y, non_blocking=False: dpnp.broadcast_to(plain(y), x.shape),
-    "div": lambda x, y: x.plain / plain(y), "fill": lambda x, value: plain(value),
-    "masked_fill": lambda x, mask, value: dpnp.where(plain(mask), value, x.plain),
-    "mul": lambda x, y: x.plain * plain(y), "normal": _normal,
-    "sub": lambda x, y, alpha=1: x.plain - plain(y) * alpha, "uniform": _uniform,
-    "zero": lambda x: 0.0,
 }  # fmt: skip
 
 #: Names whose functions for traced arrays need a trace.
@@ -195,12 +176,8 @@ _EAGER: dict[str, Callable[..., Any]] = {
 
 
 def _written(x: Any, name: str, args: Any, kwargs: Any) -> Any:
-    function = _IN_PLACE.get(name)
-    if function is None:
-        args, kwargs = tuple(map(plain, args)), {n: plain(v) for n, v in kwargs.items()}
-        values = getattr(functions, name)(x.plain, *args, **kwargs)
-    else:
-        values = plain(function(x, *args, **kwargs))
+    args, kwargs = tuple(map(plain, args)), {n: plain(v) for n, v in kwargs.items()}
+    values = plain(writer(name)(x.plain, *args, **kwargs))
     if getattr(values, "shape", ()) not in ((), x.shape):
         raise ValueError(f"{name}_(): the result must have the shape {x.shape}, got {values.shape}")
     x.plain[...] = in_dtype(values, x.dtype) if hasattr(values, "astype") else values
@@ -213,7 +190,7 @@ def _others(x: Any, name: str) -> Callable[..., Any] | None:
         return _EAGER[name]
     if name in ADDED:
         return ADDED[name]
-    if name.endswith("_") and (name[:-1] in _IN_PLACE or name[:-1] in WRITERS):
+    if name.endswith("_") and name[:-1] in WRITERS:
         return lambda x, *args, **kwargs: _written(x, name[:-1], args, kwargs)
     return functions.method(name)
 

@@ -247,14 +247,6 @@ class Trace(TraceState):
         self.steps.append(self.copy_step(value, place))
         return whole
 
-    def added_to(self, place: Tensor, value: Tensor) -> None:
-        """Record that ``value`` is added to ``place``; not on the tape."""
-        post_ops = _core.PostOps()
-        post_ops.append_sum(1.0)
-        attr = _core.PrimitiveAttr()
-        attr.set_post_ops(post_ops)
-        self.steps.append(self.copy_step(value, place, attr))
-
     def primitive(
         self,
         row: str,

@@ -223,7 +223,6 @@ def _repeat(x: Any, *sizes: Any, repeats: Any = None) -> Any:
 
 
 _DEVICES = {"cpu": "cpu", "cuda": "gpu", "gpu": "gpu", "xpu": "gpu"}
-_BACKENDS = ("level_zero", "opencl")
 
 
 def device_name(value: Any) -> str | None:
@@ -231,7 +230,7 @@ def device_name(value: Any) -> str | None:
     if not isinstance(value, str):
         return None
     kind, colon, rest = value.partition(":")
-    if kind in _BACKENDS:
+    if kind in ("level_zero", "opencl"):
         return value
     return _DEVICES[kind] + colon + rest if kind in _DEVICES else None
 
@@ -248,10 +247,6 @@ def _to(x: Any, *args: Any, **kwargs: Any) -> Any:
         if isinstance(value, (str, type)):
             return functions.astype(x, value)
     return x
-
-
-def _squeeze(x: Any, dim: Any = None) -> Any:
-    return functions.squeeze(x, dim)
 
 
 def _arg(name: str) -> Callable[..., Any]:
@@ -358,15 +353,19 @@ WRITERS = frozenset((
 ))  # fmt: skip
 
 
+def writer(name: str) -> Callable[..., Any]:
+    """Return the function whose result the method ``name_`` writes."""
+    return _WRITTEN.get(name) or functions.method(name)  # type: ignore[no-any-return]
+
+
 def _writing(name: str) -> Callable[..., Any] | None:
     """Return the method ``name_``, or None."""
     if not name.endswith("_") or name[:-1] not in WRITERS:
         return None
-    plain = name[:-1]
-    function = _WRITTEN.get(plain) or functions.method(plain)
+    write = writer(name[:-1])
 
     def method(x: Any, *args: Any, **kwargs: Any) -> Any:
-        return written(x, name, function(unspoilt(name, x), *args, **kwargs))
+        return written(x, name, write(unspoilt(name, x), *args, **kwargs))
 
     return method
 
@@ -402,7 +401,8 @@ SWITCHED: dict[str, Callable[..., Any]] = {
     "all": _arg("all"), "any": _arg("any"),
     "max": _extreme("max", "maximum"), "min": _extreme("min", "minimum"),
     "var": _spread("var"), "std": _spread("std"), "argmax": _arg("argmax"),
-    "argmin": _arg("argmin"), "squeeze": _squeeze, "repeat": _repeat,
+    "argmin": _arg("argmin"), "repeat": _repeat,
+    "squeeze": lambda x, dim=None: functions.squeeze(x, dim),
     "diagonal": lambda x, offset=0, dim1=0, dim2=1: functions.diagonal(x, offset, dim1, dim2),
     "sort": _ordered("sort"), "argsort": _ordered("argsort"),
     "nonzero": lambda x, *, as_tuple=False: functions.nonzero(x, as_tuple=as_tuple),

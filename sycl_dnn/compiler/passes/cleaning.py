@@ -113,8 +113,7 @@ def _read_original(graph: Graph, node: Node, unsteady: set[Storage]) -> bool:
 # --- Gated activations: swish and piecewise variants, written as products
 
 A = algorithm
-_LOGISTIC = (A.eltwise_logistic, A.eltwise_logistic_use_dst_for_bwd)
-_CLIP = (A.eltwise_clip, A.eltwise_clip_v2, A.eltwise_clip_v2_use_dst_for_bwd)
+_CLIP = (A.eltwise_clip, A.eltwise_clip_v2)
 #: Maximum number of steps of a gate.
 _MAX_STEPS = 4
 
@@ -179,7 +178,7 @@ def _product_ops(steps: tuple[Op, ...]) -> tuple[Op, ...] | None:
     if len(steps) != 1:
         return None
     kind, alpha, beta = steps[0].algorithm, steps[0].alpha, steps[0].beta
-    if kind in _LOGISTIC and not first.beta:
+    if kind is A.eltwise_logistic and not first.beta:
         return (Op("eltwise", A.eltwise_swish, first.alpha),)
     if kind is A.eltwise_hardsigmoid:
         shift = alpha * first.beta + beta

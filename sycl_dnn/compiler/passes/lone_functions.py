@@ -22,9 +22,8 @@ from sycl_dnn.trace.values import Tensor
 #: all denormal numbers, or powers with the exponent -0.5 for what is ``rsqrt`` in torch.
 _LOSING = frozenset(
     (
-        A.eltwise_relu, A.eltwise_relu_use_dst_for_bwd, A.eltwise_clip, A.eltwise_clip_v2,
-        A.eltwise_clip_v2_use_dst_for_bwd, A.eltwise_hardsigmoid, A.eltwise_exp,
-        A.eltwise_exp_use_dst_for_bwd, A.eltwise_log, A.eltwise_mish, A.eltwise_pow,
+        A.eltwise_relu, A.eltwise_clip, A.eltwise_clip_v2, A.eltwise_hardsigmoid, A.eltwise_exp,
+        A.eltwise_log, A.eltwise_mish, A.eltwise_pow,
     )
 )  # fmt: skip
 

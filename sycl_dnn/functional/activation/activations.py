@@ -162,13 +162,13 @@ def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
 @pointwise
 def sigmoid(input: Tensor) -> Tensor:
     """Return ``1 / (1 + exp(-x))``."""
-    return eltwise(input, A.eltwise_logistic_use_dst_for_bwd)
+    return eltwise(input, A.eltwise_logistic)
 
 
 @pointwise
 def tanh(input: Tensor) -> Tensor:
     """Return the hyperbolic tangent."""
-    return eltwise(input, A.eltwise_tanh_use_dst_for_bwd)
+    return eltwise(input, A.eltwise_tanh)
 
 
 @pointwise

@@ -11,6 +11,7 @@ import dpnp
 
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.binary import maximum, minimum
+from sycl_dnn.functional.arithmetic.operands import by_dpnp as elementwise_by_dpnp
 from sycl_dnn.functional.arithmetic.operands import check_real
 from sycl_dnn.functional.reduction.sums import axes_of, by_dpnp, by_kernel, documented, has_kernel
 from sycl_dnn.functional.shape.reshaping import check_axis
@@ -130,9 +131,9 @@ def _scattered(grad: Tensor, indices: Tensor, x: Tensor, axis: int) -> Tensor:
 def _logical(name: str, operation: Operation, x: Tensor, dim: Any, keepdim: bool) -> Tensor:
     axes = axes_of(name, dim, len(x.shape))
     dtype = "uint8" if x.dtype == "uint8" else "bool"
-    if x.is_float or has_kernel(str(x.dtype)):
-        return by_kernel(operation, x, axes, keepdim, dtype=dtype)
-    return getattr(x, name)(axis=axes, keepdims=keepdim)  # type: ignore[no-any-return]
+    if not (x.is_float or has_kernel(str(x.dtype))):
+        x = elementwise_by_dpnp(dpnp.not_equal, "bool", x, 0)
+    return by_kernel(operation, x, axes, keepdim, dtype=dtype)
 
 
 _TRUTH = {"returns": "dpnp.ndarray\n    bool; uint8 for uint8."}
