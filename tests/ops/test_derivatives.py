@@ -120,7 +120,7 @@ CASES = {
                                                   shape=(3, 3))), X),
     "scatter": (lambda x, y: e.EXP(t.SCATTER(x * x, y * y, t.iota(2, 1, 2) * 3 - 1, axis=1)),
                 X, draw(3, 2)),
-    "window sums": (lambda x: e.EXP(t.WINDOW_SUMS(x * x, axis=1, size=3)), X),
+    "window_sums": (lambda x: e.EXP(t.WINDOW_SUMS(x * x, axis=1, size=3)), X),
     "border of mirrored elements": (lambda x: e.EXP(_bordered(x, "reflect")), X),
     "border of one element": (lambda x: e.EXP(_bordered(x, "replicate")), X),
     "border of the other end": (lambda x: e.EXP(_bordered(x, "circular")), X),
