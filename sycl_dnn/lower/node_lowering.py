@@ -9,6 +9,7 @@ from typing import Any
 from sycl_dnn import _core
 from sycl_dnn.ir.derivation import pullback
 from sycl_dnn.ir.node import Node, Number, in_order, leaf, number, value_of
+from sycl_dnn.kernels.expression import COSTLY
 from sycl_dnn.kernels.fused_elementwise import (
     ON_CPU,
     ON_GPU,
@@ -216,11 +217,17 @@ class Lowering:
         pairs = zip(unexpanded, results, strict=True)
         self._like = {expanded: self._like[node] for node, expanded in pairs if node in self._like}
         order = in_order(results, self._tensors)
-        read = self._read_from_memory(order) | set(results)
+        gathered = self._read_from_memory(order)
+        read = gathered | set(results)
         levels: dict[Node, int] = {}
         for node in order:
             before = max([self._level(node, n, levels) for n in node.inputs], default=0)
             levels[node] = before + (not is_elementwise(node))
+        early = [node for node in order if node in read and not levels[node]]
+        is_free = self._trace.is_compiled and gathered.isdisjoint(early)
+        if is_free and all(map(self._is_read_quickly, early)):
+            # Reductions do not wait for them, so one launch may compute both.
+            levels |= dict.fromkeys(early, 1)
         if not self._trace.is_compiled:
             read |= {n for n in _repeated(results) if levels.get(n) == 0}
         launched_nodes = [node for node in order if not is_elementwise(node)]
@@ -242,6 +249,14 @@ class Lowering:
         if self._trace.is_compiled:
             self._explain(self._trace.steps[n_steps:])
         return [self._tensors[node] for node in results]
+
+    def _is_read_quickly(self, node: Node) -> bool:
+        """Whether the elements of a node take no longer to compute than to read."""
+        reads = reads_of([node], self._tensors)
+        full_size = [n for n in reads.inputs if n.size == node.size > 1]
+        names = {n.operation.name for n in in_order([node], self._tensors)}
+        is_plain = not (reads.gathers or reads.places) and names.isdisjoint(COSTLY)
+        return is_plain and len(full_size) < 2
 
     def _sources(self) -> dict[Node, Node]:
         """Return, for existing arrays that repeat fewer elements, the broadcast of these."""

@@ -90,7 +90,7 @@ def test_arrays_move_between_calls(queue):
 
 
 #: Optimizer, or what uses one -> the most launches for any number of parameters.
-LAUNCHES = {"SGD": 2, "AdamW": 2, "clipped": 3, "EMA": 1, "all": 6}
+LAUNCHES = {"SGD": 2, "AdamW": 2, "clipped": 3, "EMA": 1, "all": 5}
 
 
 def updated(case, queue):

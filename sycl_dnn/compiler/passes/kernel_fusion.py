@@ -209,7 +209,9 @@ class Fusion:
             return True
         is_costly = any(unit.is_costly for unit in before.units)
         is_nested = any(unit.is_nested for unit in after.units)
-        return not (is_costly and is_nested) and not self._read_outside(before, after)
+        if is_nested:
+            return not (is_costly or self._read_outside(before, after))
+        return not (is_costly and self._read_outside(before, after))
 
     def _read_outside(self, group: Group, after: Group) -> list[Storage]:
         """Return the storages of a group that nodes outside of it and of ``after`` read."""
@@ -268,7 +270,7 @@ class Fusion:
         for group in sorted(groups, key=lambda g: g.anchor):
             # Other groups were placed around this one, so its nodes move there in any case.
             nodes = self.recorded(group)
-            if nodes is None or len(nodes) >= len(group.nodes) + bool(group.copies):
+            if nodes is None or not _is_better(nodes, group):
                 nodes = [replace(node) for node in group.nodes]
             at = next(node for node in order if graph.place(node) >= group.anchor)
             graph.insert(nodes, before=at)
@@ -301,6 +303,14 @@ class Fusion:
             return None
         nodes[-1].fused = [node.row for node in group.nodes]
         return nodes
+
+
+def _is_better(nodes: Sequence[Node], group: Group) -> bool:
+    """Whether nodes are fewer than those of a group, or as many that one launch may join."""
+    n_before = len(group.nodes) + bool(group.copies)
+    written = {t.storage for node in nodes for t in node.outputs.values()}
+    is_free = written.isdisjoint(t.storage for node in nodes for t in node.inputs.values())
+    return len(nodes) < n_before + is_free
 
 
 def _are_written(

@@ -65,6 +65,18 @@ def test_launches_of_several_forms(dtypes, queue, monkeypatch):
     assert counts[0] > counts[1] > counts[2]
 
 
+def test_an_array_and_its_sum_do_not_wait_for_each_other(queue):
+    x, scale = normal(queue, 30, 40), normal(queue, 1, seed=1)[0]
+    rows = compiled_twice(lambda x, s: (x * s, F.sum(x * s, -1), F.amax(x * s, -1)), x, scale)
+    assert len(rows) == 1
+
+    def costly(x):
+        y = F.sin(x)
+        return y, F.sum(y, -1)
+
+    assert len(compiled_twice(costly, x)) == 2
+
+
 def test_groups_of_several_forms_share_local_memory(queue):
     """Rows of narrow numbers are kept in it."""
     xs = [F.astype(normal(queue, 6, 700, seed=n), "bfloat16") for n in range(2)]
