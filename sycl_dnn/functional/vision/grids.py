@@ -11,24 +11,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sycl_dnn.call.operation import operation
-from sycl_dnn.functional.activation.activations import hardtanh
-from sycl_dnn.functional.arithmetic.binary import add, mul, sub
-from sycl_dnn.functional.arithmetic.comparison import eq, where
 from sycl_dnn.functional.arithmetic.convert import converted
-from sycl_dnn.functional.arithmetic.elementwise import abs, check_float
-from sycl_dnn.functional.arithmetic.mathematical import floor, remainder, round
+from sycl_dnn.functional.arithmetic.elementwise import check_float
 from sycl_dnn.functional.product.matmul import matmul
 from sycl_dnn.functional.shape.reshaping import checked_int
 from sycl_dnn.ir.node import Node, number
 from sycl_dnn.kernels.launching import dense
-from sycl_dnn.lower.node_lowering import computed
+from sycl_dnn.lower.node_lowering import all_computed, computed
 from sycl_dnn.onednn import dtypes
-from sycl_dnn.ops.arithmetic import ABS, CLAMP, GE, LOGICAL_AND, LT, REMAINDER, cast
-from sycl_dnn.ops.arithmetic import where as select
+from sycl_dnn.ops import arithmetic as ops
+from sycl_dnn.ops.activation import HARDTANH
+from sycl_dnn.ops.creation import full
 from sycl_dnn.ops.selection import gather
 from sycl_dnn.trace.pointwise import zeros
 from sycl_dnn.trace.values import Tensor
-from sycl_dnn.trace.views import filled, narrow, reshape, transpose
+from sycl_dnn.trace.views import narrow, reshape, transpose
 
 _CUBIC = -0.75
 #: By mode: offsets from the floor, and the weights there as polynomials of the fraction.
@@ -98,29 +95,31 @@ def _centers(n: int, align_corners: bool) -> np.ndarray:
 # --- grid_sample
 
 
-def _reflected(v: Any, low: float, span: float) -> Any:
-    """Reflect a coordinate into [low, low + span]."""
+def _reflected(v: Node, n: int, align_corners: bool) -> Node:
+    """Reflect a coordinate into an axis of ``n`` pixels."""
+    low, span = (0.0, n - 1.0) if align_corners else (-0.5, float(n))
     if not span:
-        return mul(v, 0.0)
-    phase = remainder(sub(v, low), 2.0 * span)
-    return add(sub(span, abs(sub(phase, span))), low)
+        return v * 0.0
+    phase = ops.REMAINDER(v - low, number(2 * span, v.dtype))
+    return span - ops.ABS(phase - span) + low
 
 
 def _coordinate(
-    g: Tensor, n: int, mode: str, padding: str, align_corners: bool, is_volume: bool
-) -> Any:
+    g: Node, n: int, mode: str, padding: str, align_corners: bool, is_volume: bool
+) -> Node:
     """Map [-1, 1] to an axis of ``n`` pixels, and bring it inside according to ``padding``."""
     scale, shift = ((n - 1) / 2, (n - 1) / 2) if align_corners else (n / 2, (n - 1) / 2)
-    x = add(mul(g, scale), shift)
+    x = g * scale + shift
     if padding == "zeros" or mode == "bicubic":
         return x
     if padding == "reflection":
-        x = _reflected(x, *((0.0, n - 1.0) if align_corners else (-0.5, float(n))))
+        x = _reflected(x, n, align_corners)
     if n == 1:
-        return filled(x.trace, 0.0, x.shape, x.dtype)
+        return full(0.0, x.shape, x.dtype)
     # At the border the gradient is 0; NaN selects the first pixel of an image and the last of a
     # volume, as in torch.
-    return where(eq(x, x), hardtanh(x, 0.0, n - 1.0), n - 1.0 if is_volume else 0.0)
+    of_nan = number(n - 1.0 if is_volume else 0.0, x.dtype)
+    return ops.where(ops.EQ(x, x), HARDTANH(x, low=0.0, high=n - 1.0), of_nan)
 
 
 class _Corners(NamedTuple):
@@ -153,13 +152,15 @@ class _Corners(NamedTuple):
             weight = number(1.0, dtype)
             for lower, size, of_axis, i in zip(along, self.sizes, weights, corner, strict=False):
                 index = self._inside(lower + steps[i], size)
-                fits = LOGICAL_AND(GE(index, number(0, dtype)), LT(index, number(size, dtype)))
-                is_inside = fits if is_inside is None else LOGICAL_AND(is_inside, fits)
-                indices.append(cast(select(fits, index, number(0, dtype)), "int32"))
+                fits = ops.LOGICAL_AND(
+                    ops.GE(index, number(0, dtype)), ops.LT(index, number(size, dtype))
+                )
+                is_inside = fits if is_inside is None else ops.LOGICAL_AND(is_inside, fits)
+                indices.append(ops.cast(ops.where(fits, index, number(0, dtype)), "int32"))
                 weight = of_axis[i] if weight.operation.name == "number" else weight * of_axis[i]
             assert is_inside is not None
             # Outside is 0: multiplying an infinite pixel by 0 would give NaN.
-            point = select(is_inside, gather(x, indices, axes), number(0, dtype))
+            point = ops.where(is_inside, gather(x, indices, axes), number(0, dtype))
             total = point * weight if total is None else total + point * weight
         assert total is not None
         return total
@@ -168,12 +169,8 @@ class _Corners(NamedTuple):
         if self.mode != "bicubic" or self.padding == "zeros":
             return index
         if self.padding == "reflection":
-            low, span = (0.0, n - 1.0) if self.align_corners else (-0.5, float(n))
-            if not span:
-                return index * 0.0
-            phase = REMAINDER(index - low, number(2 * span, index.dtype))
-            index = span - ABS(phase - span) + low
-        return CLAMP(index, low=0.0, high=n - 1.0)
+            index = _reflected(index, n, self.align_corners)
+        return ops.CLAMP(index, low=0.0, high=n - 1.0)
 
 
 def _polynomial(coefficients: Sequence[float], x: Node) -> Node:
@@ -190,17 +187,23 @@ def _sampled(x: Tensor, grid: Tensor, mode: str, padding: str, align_corners: bo
     flat = reshape(grid, (n, math.prod(outer), rank))
     # The last coordinate of a point belongs to the first axis.
     along = [reshape(narrow(flat, 2, rank - 1 - a, 1), flat.shape[:2]) for a in range(rank)]
-    coordinates = [
-        _coordinate(g, s, mode, padding, align_corners, rank == 3)
-        for g, s in zip(along, sizes, strict=True)
-    ]
-    floors = [round(v) if mode == "nearest" else floor(v) for v in coordinates]
-    fractions = [sub(v, b) for v, b in zip(coordinates, floors, strict=True)]
-    if rank == 3:  # NaN and infinity are outside, as in torch; images give NaN
-        fractions = [where(eq(r, r), r, 0.0) for r in fractions]
+
+    def split(*points: Node) -> tuple[Node, ...]:
+        """Return the floors, or nearest pixels, and the fractions."""
+        coordinates = [
+            _coordinate(g, size, mode, padding, align_corners, rank == 3)
+            for g, size in zip(points, sizes, strict=True)
+        ]
+        floors = [(ops.ROUND if mode == "nearest" else ops.FLOOR)(v) for v in coordinates]
+        fractions = [v - floor for v, floor in zip(coordinates, floors, strict=True)]
+        if rank == 3:  # NaN and infinity are outside, as in torch; images give NaN
+            fractions = [ops.where(ops.EQ(r, r), r, number(0.0, r.dtype)) for r in fractions]
+        return *floors, *fractions
+
+    floors_and_fractions = all_computed(split, *along)
     m = math.prod(outer)
     images = transpose(x, (0, *range(2, x.ndim), 1))
-    along = [reshape(t, (n, m, *(1,) * rank)) for t in (*floors, *fractions)]
+    along = [reshape(t, (n, m, *(1,) * rank)) for t in floors_and_fractions]
     # Kernels read adjacent channels together.
     corners: Any = _Corners(sizes, mode, padding, align_corners)
     result = computed(corners, dense(images), *along)
