@@ -114,7 +114,7 @@ def weighted_sums(x: Tensor, axis: int, taps: Taps) -> Tensor:
     trace, (n_out, count) = x.trace, taps.columns.shape
     outer, inner = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])
     has_zeros = taps.columns.max(initial=0) == taps.n_in
-    n_parts = count if count <= _FEW else 1
+    n_parts = count if 0 < count <= _FEW else 1
     tables = [
         trace.literal(t[None, ..., None], "int32") for t in np.split(taps.columns, n_parts, 1)
     ]

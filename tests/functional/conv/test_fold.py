@@ -44,6 +44,7 @@ CASES = [
         ("alone", (3, 6, 5), "plain", (2, 1, 1)),
         ("channels_last", (2, 3, 6, 5), "channels_last", (3, 1, 1)),
         ("strided", (2, 3, 6, 5), "strided", (3, 1, 0, 2)),
+        ("padding", (1, 1, 1, 16), "plain", (2, 2, 1, 2)),
         ("no_batch", (0, 3, 6, 5), "plain", (3,)),
         *(
             (f"{layout}-{name}", shape, layout, args)
