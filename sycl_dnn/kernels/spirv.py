@@ -13,6 +13,8 @@ from array import array
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 #: Types: bits per element, and whether they are floats, signed or unsigned integers, or bools.
 TYPES = {
     "f16": (16, "f"), "f32": (32, "f"), "f64": (64, "f"), "bool": (1, "b"),
@@ -132,7 +134,9 @@ class Kernel:
         """Return a constant, the same in all lanes."""
         bits, kind = TYPES[name]
         if kind == "f":
-            content = struct.pack({16: "<e2x", 32: "<f", 64: "<d"}[bits], value)
+            with np.errstate(over="ignore"):  # as a conversion does: infinity
+                rounded = float(np.dtype(f"f{bits // 8}").type(value))
+            content = struct.pack({16: "<e2x", 32: "<f", 64: "<d"}[bits], rounded)
         else:
             n_bytes = 8 if bits == 64 else 4
             content = (int(value) & ((1 << max(bits, 8)) - 1)).to_bytes(n_bytes, "little")

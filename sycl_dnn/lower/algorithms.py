@@ -44,7 +44,7 @@ FUNCTIONS: dict[A, Callable[[Node, float, float], Node]] = {
     A.eltwise_gelu_erf: lambda x, a, b: activation.GELU(x),
     A.eltwise_gelu_tanh: lambda x, a, b: activation.GELU_TANH(x),
     A.eltwise_hardsigmoid: _hardsigmoid,
-    A.eltwise_hardswish: lambda x, a, b: x * _hardsigmoid(x, a, b),
+    A.eltwise_hardswish: lambda x, a, b: activation.HARDSWISH(x, slope=a, shift=b),
     A.eltwise_linear: _linear,
     A.eltwise_log: lambda x, a, b: ops.LOG(x),
     A.eltwise_logistic: lambda x, a, b: ops.SIGMOID(x),

@@ -116,6 +116,18 @@ def _hardsigmoid(x: Node) -> Node:
     return CLAMP(x + 3, low=0.0, high=6.0) / 6
 
 
+def _hardswish(x: Node, *, slope: float, shift: float) -> Node:
+    return x * CLAMP(x * slope + shift, low=0.0, high=1.0)
+
+
+def _hardswish_vjp(node: Node, g: Node) -> list[Node]:
+    """Return the gradient, which torch passes on unchanged where the input is NaN."""
+    (x,), (slope, shift) = node.inputs, (node.attributes[n] for n in ("slope", "shift"))
+    share = x * slope + shift
+    inner = where(LT(share, number(1, x.dtype)), g * (x * (2 * slope) + shift), g)
+    return [where(LE(share, _zero(x)), _zero(x), inner)]
+
+
 def _softshrink(x: Node, *, bound: float) -> Node:
     low, high = number(-bound, x.dtype), number(bound, x.dtype)
     return where(LT(x, low), x - low, where(GT(x, high), x - high, x * 0))
@@ -139,7 +151,7 @@ SOFTPLUS = _row("softplus", _softplus, _softplus_vjp)
 LOGSIGMOID = _row("logsigmoid", lambda x: -SOFTPLUS(-x, beta=1.0, threshold=math.inf))
 MISH = _row("mish", lambda x: x * TANH(SOFTPLUS(x, beta=1.0, threshold=math.inf)), _mish_vjp)
 HARDSIGMOID = _row("hardsigmoid", _hardsigmoid)
-HARDSWISH = _row("hardswish", lambda x: x * HARDSIGMOID(x))
+HARDSWISH = _row("hardswish", _hardswish, _hardswish_vjp)
 SOFTSIGN = _row("softsign", lambda x: x / (ABS(x) + 1))
 TANHSHRINK = _row(
     "tanhshrink", lambda x: x - TANH(x), lambda node, g: [g * SQUARE(TANH(node.inputs[0]))]

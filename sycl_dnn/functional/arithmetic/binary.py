@@ -165,8 +165,11 @@ def power(a: Any, b: Any) -> dpnp.ndarray:
     result = dpnp.power(a, b)
     if result.dtype.kind != "i" or not isinstance(b, dpnp.ndarray):
         return result
+    is_unit = a == 1
+    if getattr(a, "dtype", result.dtype).kind != "u":
+        is_unit |= a == -1
     # The powers of 1 and -1 follow from the last bit.
-    return dpnp.where((b < 0) & ((a == 1) | (a == -1)), dpnp.power(a, b & 1), result)
+    return dpnp.where((b < 0) & is_unit, dpnp.power(a, b & 1), result)
 
 
 # --- Division, exact or rounded

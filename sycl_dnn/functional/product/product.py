@@ -208,9 +208,8 @@ def _weight_and_bias_gradients(trace: Trace, entry: Entry, dy: Tensor) -> Grads:
         "bias": layout.row_major((n,), a.dtype),
         "dst": layout.row_major((m, n), a.dtype),
     }
-    hint = _core.inner_product_forward(
-        trace.engine, prop_kind=_core.prop_kind.forward_training, **descs
-    )
+    parameters = {"prop_kind": _core.prop_kind.forward_training, **descs}
+    hint = trace.descriptor("inner_product_forward", parameters, None)
     outs = {"diff_weights": Out((n, k), a.dtype), "diff_bias": Out((n,), a.dtype)}
     ask = {"src": descs["src"], "diff_dst": descs["dst"]}
     result = trace.primitive(

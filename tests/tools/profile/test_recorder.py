@@ -35,13 +35,14 @@ def test_gradients(ones):
     with sycl_dnn.profile() as p:
         y, pullback = sycl_dnn.vjp(lambda x, w: F.tanh(F.conv2d(x, w)), x, w)
         pullback(y)
-    assert sorted(names(p)) == [
+    *primitives, kernel = sorted(names(p))
+    assert primitives == [
         "convolution_backward_data",
         "convolution_backward_weights",
         "convolution_forward",
-        "eltwise_backward",
         "eltwise_forward",
     ]
+    assert kernel.startswith("mul_sub_mul_")
 
 
 def test_a_call_that_is_repeated_in_cpp(ones):
@@ -131,8 +132,9 @@ def test_calls_of_dpnp(ones):
 
 
 def test_zeros(ones):
+    part, pullback = sycl_dnn.vjp(lambda x: F.split(x, 2)[0], ones(4, 3))
     with sycl_dnn.profile() as p:
-        F.fold(ones(1, 12, 4), (4, 4), (2, 2), stride=2)
+        pullback(part)
     assert names(p, "fill") == ["zeros"]
     (fill,) = [r for r in p.records if r.kind == "fill"]
     assert fill.clock == "device"
