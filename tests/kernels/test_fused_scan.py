@@ -54,7 +54,7 @@ def test_sums_of_every_size(shape, is_reversed, on_queue):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(7)
 def test_other_scans_of_every_size(shape, on_queue):
     a, b = (RNG.uniform(-1, 1, shape).astype("f4") for _ in range(2))
     x, y = on_queue(a), on_queue(b)

@@ -167,7 +167,7 @@ def test_gradients_of_the_other_operands(rows, kind):
 
 
 @pytest.mark.parametrize("kind", ["F16", "BF16", "Q8_0", "Q4_0", "Q4_1"])
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(4)
 def test_weights_of_a_file_stay_packed(tmp_path, kind):
     path = write_gguf(tmp_path / "a.gguf", gguf.GGMLQuantizationType[kind])
     wanted, lm = llm.load(path), llm.load(path, dtype="stored")
