@@ -140,7 +140,6 @@ from sycl_dnn.functional.index.gathering import (
     take_along_dim,
 )
 from sycl_dnn.functional.index.ordering import argsort, masked_select, nonzero, sort, topk, unique
-from sycl_dnn.functional.loss.loss_reduction import huber_loss, l1_loss, mse_loss, smooth_l1_loss
 from sycl_dnn.functional.loss.margins import (
     cosine_embedding_loss,
     hinge_embedding_loss,
@@ -162,8 +161,10 @@ from sycl_dnn.functional.loss.probabilities import (
     nll_loss,
     poisson_nll_loss,
 )
+from sycl_dnn.functional.loss.regression import huber_loss, l1_loss, mse_loss, smooth_l1_loss
 from sycl_dnn.functional.loss.sequences import ctc_loss
-from sycl_dnn.functional.normalization.batch_norm import batch_norm, group_norm, instance_norm
+from sycl_dnn.functional.normalization.batch_norm import batch_norm
+from sycl_dnn.functional.normalization.group_norm import group_norm, instance_norm
 from sycl_dnn.functional.normalization.layer_norm import layer_norm, rms_norm
 from sycl_dnn.functional.normalization.local_response import local_response_norm
 from sycl_dnn.functional.pool.adaptive import (
@@ -218,14 +219,12 @@ from sycl_dnn.functional.reduction.cumulative import (
     linear_recurrence,
     logcumsumexp,
 )
+from sycl_dnn.functional.reduction.distances import cdist, cosine_similarity, pairwise_distance
 from sycl_dnn.functional.reduction.extremes import all, amax, amin, any, argmax, argmin, max, min
 from sycl_dnn.functional.reduction.statistics import (
-    cdist,
-    cosine_similarity,
     logsumexp,
     norm,
     normalize,
-    pairwise_distance,
     std,
     std_mean,
     var,

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``cosine_similarity``, ``pairwise_distance`` and ``cdist``."""
+
+from __future__ import annotations
+
+from sycl_dnn.call.operation import operation
+from sycl_dnn.functional.arithmetic.binary import add, div, mul, sub
+from sycl_dnn.functional.arithmetic.comparison import clamp
+from sycl_dnn.functional.arithmetic.convert import converted
+from sycl_dnn.functional.arithmetic.elementwise import check_float
+from sycl_dnn.functional.arithmetic.operands import check_arrays, checked_operands
+from sycl_dnn.functional.reduction.statistics import norm
+from sycl_dnn.functional.reduction.sums import sum as summed
+from sycl_dnn.functional.shape.arrangement import spread
+from sycl_dnn.functional.shape.reshaping import check_axis, unsqueeze
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.trace.values import Tensor
+from sycl_dnn.trace.views import broadcast_shape, expand_rank, reshape
+
+
+@operation
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
+    """Return the cosine of the angle between vectors along an axis.
+
+    Parameters
+    ----------
+    x1, x2 : arrays (*A, n, *B)
+        Floating point; shapes broadcast.
+    dim : int
+        The vector axis, in the broadcast shape.
+    eps : float
+        Lower bound for the divisor.
+
+    Returns
+    -------
+    array (*A, *B)
+
+    Raises
+    ------
+    TypeError
+        A dtype is not floating point.
+    ValueError
+        The shapes do not broadcast, or there is no such axis.
+
+    Notes
+    -----
+    Differentiable to any order. Source: ``torch.nn.functional.cosine_similarity``.
+    """
+    name = "cosine_similarity"
+    x1, x2 = checked_operands(name, x1=x1, x2=x2)
+    check_float(name, x1=x1, x2=x2)
+    dtype = dtypes.promote(x1.dtype, x2.dtype)
+    shape = broadcast_shape(x1.shape, x2.shape)
+    axis = check_axis(name, dim, len(shape))
+    if not shape:
+        return cosine_similarity(reshape(x1, (1,)), reshape(x2, (1,)), 0, eps)
+    # Normalize before multiplying: products of long vectors would overflow.
+    vectors = [spread(expand_rank(_wide(x, dtype), len(shape)), shape) for x in (x1, x2)]
+    lengths = [clamp(norm(x, 2.0, axis, True), min=float(eps)) for x in vectors]
+    unit_vectors = [div(x, length) for x, length in zip(vectors, lengths, strict=True)]
+    return converted(summed(mul(*unit_vectors), axis), dtype)
+
+
+def _wide(x: Tensor, dtype: str) -> Tensor:
+    return converted(x, dtypes.wide(dtype))
+
+
+@operation
+def pairwise_distance(
+    x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
+) -> Tensor:
+    """Return the norm of the difference of vectors along the last axis.
+
+    Parameters
+    ----------
+    x1, x2 : arrays (*A, n)
+        Floating point; shapes broadcast.
+    p : float
+        Order of the norm.
+    eps : float
+        Added to each difference.
+    keepdim : bool
+        Whether to keep the last axis with size 1.
+
+    Returns
+    -------
+    array (*A), or (*A, 1)
+
+    Raises
+    ------
+    TypeError
+        A dtype is not floating point.
+    ValueError
+        The shapes do not broadcast.
+
+    Notes
+    -----
+    Differentiable to any order. Source: ``torch.nn.functional.pairwise_distance``.
+    """
+    x1, x2 = checked_operands("pairwise_distance", x1=x1, x2=x2)
+    check_float("pairwise_distance", x1=x1, x2=x2)
+    dtype = dtypes.result_dtype(x1, x2)
+    difference = add(sub(_wide(x1, dtype), _wide(x2, dtype)), float(eps))
+    return converted(norm(difference, p, -1, keepdim), dtype)
+
+
+@operation
+def cdist(
+    x1: Tensor,
+    x2: Tensor,
+    p: float = 2.0,
+    compute_mode: str = "use_mm_for_euclid_dist_if_necessary",
+) -> Tensor:
+    """Return the distances between all pairs of rows of two matrices.
+
+    Parameters
+    ----------
+    x1 : array (*A, n, k)
+    x2 : array (*A, m, k)
+        Floating point; batch axes broadcast.
+    p : float
+        Order of the norm.
+    compute_mode : str
+        Ignored: differences are always computed, which is accurate for close rows but needs memory
+        for all ``(*A, n, m, k)``.
+
+    Returns
+    -------
+    array (*A, n, m)
+
+    Raises
+    ------
+    TypeError
+        A dtype is not floating point.
+    ValueError
+        The shapes do not match.
+
+    Notes
+    -----
+    The gradient is 0 where a distance is 0. Source: ``torch.cdist``.
+    """
+    operands = {"x1": x1, "x2": x2}
+    check_arrays("cdist", **operands)
+    for argument, x in operands.items():
+        if x.ndim < 2:
+            raise ValueError(f"cdist: {argument} must have at least 2 axes, got shape {x.shape}")
+    check_float("cdist", **operands)
+    if x1.shape[-1] != x2.shape[-1]:
+        raise ValueError(f"cdist: x2 must have {x1.shape[-1]} columns, got shape {x2.shape}")
+    dtype = dtypes.promote(x1.dtype, x2.dtype)
+    a, b = checked_operands("cdist", x1=unsqueeze(x1, -2), x2=unsqueeze(x2, -3))
+    return converted(norm(sub(_wide(a, dtype), _wide(b, dtype)), p, -1), dtype)
