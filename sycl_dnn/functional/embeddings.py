@@ -9,16 +9,20 @@ from typing import Any
 import dpnp
 
 from sycl_dnn.call.operation import operation
+from sycl_dnn.functional.arithmetic.comparison import ne
+from sycl_dnn.functional.arithmetic.comparison import where as elements
 from sycl_dnn.functional.arithmetic.convert import in_parts
+from sycl_dnn.functional.arithmetic.elementwise import check_same_dtype, check_same_shape
 from sycl_dnn.functional.arithmetic.operands import check_unpacked
-from sycl_dnn.functional.shape.reshaping import checked_int
+from sycl_dnn.functional.reduction.extremes import any as any_of
+from sycl_dnn.functional.reduction.extremes import max as largest
+from sycl_dnn.functional.shape.reshaping import checked_int, unsqueeze
 from sycl_dnn.ir.node import Node, number
 from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops import shape as nodes
-from sycl_dnn.ops.arithmetic import EQ, GT, MAXIMUM, NE, STOP_GRADIENT, cast, where
+from sycl_dnn.ops.arithmetic import EQ, MAXIMUM, NE, STOP_GRADIENT, cast, where
 from sycl_dnn.ops.creation import full, iota
-from sycl_dnn.ops.reduction import MAX
 from sycl_dnn.ops.scan import CUMSUM
 from sycl_dnn.ops.selection import SCATTER_ADD, gathered, narrow
 from sycl_dnn.ops.shape import SUM
@@ -66,15 +70,22 @@ def _refuse(name: str, **refused: Any) -> None:
             raise ValueError(f"{name}: {argument} must be omitted here, got {value}")
 
 
-def _check_embedding(input: Tensor, weight: Tensor, **refused: Any) -> None:
+def _checked_padding(name: str, input: Tensor, weight: Tensor, padding_idx: Any) -> int | None:
+    """Raise an error for operands that are no indices and table; return a nonnegative index."""
     if input.dtype not in _INDICES:
-        raise TypeError(f"embedding: input must be int32 or int64, got {input.dtype}")
-    check_unpacked("embedding", "weight", weight)
+        raise TypeError(f"{name}: input must be int32 or int64, got {input.dtype}")
+    check_unpacked(name, "weight", weight)
     if weight.ndim != 2:
-        raise ValueError(f"embedding: weight must have shape (V, D), got {weight.shape}")
-    if input.size and not weight.shape[0]:
-        raise ValueError(f"embedding: weight must have a row, got shape {weight.shape}")
-    _refuse("embedding", **refused)
+        raise ValueError(f"{name}: weight must have shape (V, D), got {weight.shape}")
+    n = weight.shape[0]
+    if input.size and not n:
+        raise ValueError(f"{name}: weight must have a row, got shape {weight.shape}")
+    if padding_idx is None:
+        return None
+    padding_idx = checked_int(name, "padding_idx", padding_idx)
+    if not -n <= padding_idx < n:
+        raise ValueError(f"{name}: padding_idx must be in [{-n}, {n}), got {padding_idx}")
+    return padding_idx % n
 
 
 @operation
@@ -119,42 +130,57 @@ def embedding(
     Both directions are generated kernels; the gradient is accumulated in the order of ``input`` and
     is therefore deterministic. Source: ``torch.nn.functional.embedding``.
     """
-    _check_embedding(input, weight, max_norm=max_norm, sparse=sparse)
-    n = weight.shape[0]
-    if padding_idx is not None:
-        padding_idx = checked_int("embedding", "padding_idx", padding_idx)
-        if not -n <= padding_idx < n:
-            raise ValueError(f"embedding: padding_idx must be in [{-n}, {n}), got {padding_idx}")
-        padding_idx %= n
-
+    _refuse("embedding", max_norm=max_norm, sparse=sparse)
+    padding_idx = _checked_padding("embedding", input, weight, padding_idx)
     return _rows(input, weight, padding_idx, scale_grad_by_freq)
 
 
-def _check_bags(
-    input: Tensor, offsets: Any, mode: str, per_sample_weights: Any, **refused: Any
-) -> None:
+def _check_bags(input: Tensor, offsets: Tensor | None, mode: str, include_last: bool) -> None:
+    name = "embedding_bag"
     if mode not in ("sum", "mean", "max"):
-        raise ValueError(f"embedding_bag: mode must be 'sum', 'mean' or 'max', got {mode!r}")
+        raise ValueError(f"{name}: mode must be 'sum', 'mean' or 'max', got {mode!r}")
     if input.ndim not in (1, 2):
-        raise ValueError(f"embedding_bag: input must have 1 or 2 axes, got shape {input.shape}")
-    if (input.ndim == 1) == (offsets is None):
-        rule = "be an array for an input of 1 axis" if offsets is None else "be None for 2 axes"
-        raise ValueError(f"embedding_bag: offsets must {rule}, got {offsets}")
-    if offsets is not None and (offsets.ndim != 1 or offsets.dtype not in _INDICES):
-        raise ValueError(
-            "embedding_bag: offsets must have 1 axis and be int32 or int64, got shape "
-            f"{offsets.shape} of {offsets.dtype}"
-        )
-    if offsets is not None and mode == "max":
-        raise ValueError("embedding_bag: mode must be 'sum' or 'mean' for offsets, got 'max'")
-    if per_sample_weights is not None and mode != "sum":
-        raise ValueError(f"embedding_bag: mode must be 'sum' for per_sample_weights, got {mode!r}")
-    if per_sample_weights is not None and per_sample_weights.shape != input.shape:
-        raise ValueError(
-            f"embedding_bag: per_sample_weights must have input's shape {input.shape}, got "
-            f"{per_sample_weights.shape}"
-        )
-    _refuse("embedding_bag", **refused)
+        raise ValueError(f"{name}: input must have 1 or 2 axes, got shape {input.shape}")
+    if offsets is None:
+        if input.ndim == 1:
+            raise ValueError(f"{name}: offsets must be an array for an input of 1 axis, got None")
+        if include_last:
+            raise ValueError(f"{name}: include_last_offset must be False without offsets, got True")
+        if mode == "max" and not input.shape[1]:
+            raise ValueError(
+                f"{name}: input must have an index for each maximum, got {input.shape}"
+            )
+        return
+    if offsets.dtype not in _INDICES:
+        raise TypeError(f"{name}: offsets must be int32 or int64, got {offsets.dtype}")
+    if input.ndim == 2:
+        raise ValueError(f"{name}: offsets must be None for an input of 2 axes, got an array")
+    if offsets.ndim != 1 or offsets.size < include_last:
+        rule = "have 1 axis" + " and an entry" * include_last
+        raise ValueError(f"{name}: offsets must {rule}, got shape {offsets.shape}")
+    if mode == "max":
+        raise ValueError(f"{name}: mode must be 'sum' or 'mean' for offsets, got 'max'")
+
+
+def _check_factors(input: Tensor, weight: Tensor, factors: Tensor | None, mode: str) -> None:
+    name = "embedding_bag"
+    if not weight.is_float:
+        raise TypeError(f"{name}: weight must have a floating-point dtype, got {weight.dtype}")
+    if factors is None:
+        return
+    if mode != "sum":
+        raise ValueError(f"{name}: mode must be 'sum' for per_sample_weights, got {mode!r}")
+    check_same_dtype(name, "weight", "per_sample_weights", weight, factors)
+    check_same_shape(name, "input", "per_sample_weights", input, factors)
+
+
+def _maxima(rows: Tensor, index: Tensor, padding: int | None) -> Tensor:
+    """Return the maxima of bags (B, L, D), 0 for those of padding alone."""
+    if padding is None:
+        return largest(rows, 1)[0]
+    is_row = ne(index, padding)
+    values = largest(elements(unsqueeze(is_row, 2), rows, -math.inf), 1)[0]
+    return elements(any_of(is_row, 1, True), values, 0.0)
 
 
 def _numbers_of_bags(offsets: Node, size: int) -> Node:
@@ -164,6 +190,17 @@ def _numbers_of_bags(offsets: Node, size: int) -> Node:
         full(1, (n, 1), "int64"), nodes.reshape(offsets, (n, 1)), axis=0, shape=(size + 1, 1)
     )
     return narrow(CUMSUM(begins, axis=0, is_reversed=False), 0, 0, size) - number(1, "int64")
+
+
+def _sums(rows: Node, counts: Node, offsets: Node | None, n_bags: int) -> tuple[Node, Node]:
+    """Return the sums of rows, and their numbers, of each bag."""
+    if offsets is None:
+        return SUM(rows, axes=(1,)), SUM(counts, axes=(1,))
+    bags = _numbers_of_bags(offsets, rows.shape[0])
+    return (
+        SCATTER_ADD(rows, bags, axis=0, shape=(n_bags, rows.shape[-1])),
+        SCATTER_ADD(counts, bags, axis=0, shape=(n_bags, 1)),
+    )
 
 
 @operation
@@ -190,7 +227,7 @@ def embedding_bag(
     offsets : array (B,) of int32 or int64, optional
         Where each bag of an input (N,) begins. Bags may be empty; their result is 0.
     mode : {"mean", "sum", "max"}
-        ``"max"`` requires an input (B, L).
+        ``"max"`` requires an input (B, L); of equal rows the first has the gradient.
     per_sample_weights : array of input's shape, optional
         Factors of the rows; only for sums.
     include_last_offset : bool
@@ -207,53 +244,41 @@ def embedding_bag(
     Raises
     ------
     TypeError
-        ``input`` is not an integer array, or ``weight`` not a floating-point one.
+        ``input`` or ``offsets`` is not an integer array, or ``weight`` not a floating-point one
+        with the dtype of ``per_sample_weights``.
     ValueError
         The shapes or options do not match.
 
     Notes
     -----
-    Source: ``torch.nn.functional.embedding_bag``.
+    NaN propagates into maxima. Source: ``torch.nn.functional.embedding_bag``.
     """
-    _check_bags(
-        input, offsets, mode, per_sample_weights,
-        max_norm=max_norm, scale_grad_by_freq=scale_grad_by_freq, sparse=sparse,
-    )  # fmt: skip
-    if not weight.is_float:
-        raise TypeError(
-            f"embedding_bag: weight must have a floating-point dtype, got {weight.dtype}"
-        )
-    rows = embedding(input, weight, padding_idx)
-    padding = None if padding_idx is None else padding_idx % weight.shape[0]
+    name = "embedding_bag"
+    _refuse(name, max_norm=max_norm, scale_grad_by_freq=scale_grad_by_freq, sparse=sparse)
+    padding_idx = _checked_padding(name, input, weight, padding_idx)
+    _check_bags(input, offsets, mode, include_last_offset)
+    _check_factors(input, weight, per_sample_weights, mode)
+    rows = _rows(input, weight, padding_idx, False)
+    if mode == "max":
+        return _maxima(rows, input, padding_idx)
+    n_bags = input.shape[0] if offsets is None else offsets.size - include_last_offset
 
     def reduced(rows: Node, index: Node, *others: Node) -> Node:
-        wide = dtypes.wide(rows.dtype)
-        counts = full(1, index.shape, wide)
-        if padding is not None:
-            counts = cast(NE(index, number(padding, index.dtype)), wide)
-        counts = nodes.reshape(counts, (*index.shape, 1))
+        wide, supply = dtypes.wide(rows.dtype), iter(others)
+        begins = None if offsets is None else next(supply)
         if per_sample_weights is not None:
-            rows = rows * nodes.reshape(others[-1], (*index.shape, 1))
-        empty = number(-math.inf if mode == "max" else 0, wide)
-        rows = where(GT(counts, number(0, wide)), cast(rows, wide), empty)
-        if mode == "max":
-            values = MAX(rows, axes=(1,))
-            return cast(where(EQ(values, empty), number(0, wide), values), weight.dtype)
-        if offsets is None:
-            sums, n_rows = (SUM(a, axes=(1,)) for a in (rows, counts))
-        else:
-            bags = _numbers_of_bags(others[0], index.shape[0])
-            n_bags = others[0].shape[0] - include_last_offset
-            sums, n_rows = (
-                SCATTER_ADD(a, bags, axis=0, shape=(n_bags, a.shape[-1])) for a in (rows, counts)
-            )
-        if mode == "mean":
-            sums = sums / MAXIMUM(n_rows, number(1, wide))
+            rows = rows * nodes.reshape(next(supply), (*index.shape, 1))
+        index = nodes.reshape(index, (*index.shape, 1))
+        rows, counts = cast(rows, wide), full(1, index.shape, wide)
+        if padding_idx is not None:
+            is_row = NE(index, number(padding_idx, index.dtype))
+            rows, counts = where(is_row, rows, number(0, wide)), cast(is_row, wide)
+        sums, n_rows = _sums(rows, counts, begins, n_bags)
+        sums = sums / MAXIMUM(n_rows, number(1, wide)) if mode == "mean" else sums
         return cast(sums, weight.dtype)
 
     operands = [a for a in (offsets, per_sample_weights) if a is not None]
-    result = computed(reduced, rows, input, *operands)
-    return reshape(result, (result.shape[0], weight.shape[1]))
+    return reshape(computed(reduced, rows, input, *operands), (n_bags, weight.shape[1]))
 
 
 @operation

@@ -151,6 +151,16 @@ class Bilinear(Module):
         )
 
 
+def _table_size(layer: type, embeddings: Any) -> tuple[int, int]:
+    if embeddings.ndim != 2:
+        raise ValueError(
+            f"{layer.__name__}.from_pretrained: embeddings must have 2 axes, got shape "
+            f"{tuple(embeddings.shape)}"
+        )
+    rows, width = embeddings.shape
+    return rows, width
+
+
 class Embedding(Module):
     """Table lookup by index, as ``torch.nn.Embedding``.
 
@@ -178,8 +188,8 @@ class Embedding(Module):
         if padding_idx is not None:
             if not -num_embeddings <= padding_idx < num_embeddings:
                 raise ValueError(
-                    f"Embedding: padding_idx must be within num_embeddings={num_embeddings}, got "
-                    f"{padding_idx}"
+                    f"{type(self).__name__}: padding_idx must be within num_embeddings="
+                    f"{num_embeddings}, got {padding_idx}"
                 )
             padding_idx %= num_embeddings
         self.num_embeddings = num_embeddings
@@ -196,8 +206,8 @@ class Embedding(Module):
             self.weight = Parameter(_weight)
         else:
             raise ValueError(
-                f"Embedding: the weight must have shape {(num_embeddings, embedding_dim)}, got "
-                f"{tuple(_weight.shape)}"
+                f"{type(self).__name__}: the weight must have shape "
+                f"{(num_embeddings, embedding_dim)}, got {tuple(_weight.shape)}"
             )
         if _freeze:
             self.freeze()
@@ -216,12 +226,7 @@ class Embedding(Module):
         >>> nn.Embedding.from_pretrained(F.ones(3, 4)).weight.requires_grad
         False
         """
-        if embeddings.ndim != 2:
-            raise ValueError(
-                "Embedding.from_pretrained: embeddings must have 2 axes, got shape "
-                f"{tuple(embeddings.shape)}"
-            )
-        rows, width = embeddings.shape
+        rows, width = _table_size(cls, embeddings)
         return cls(
             rows, width, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, embeddings,
             freeze,
@@ -252,11 +257,15 @@ class EmbeddingBag(Embedding):
     Parameters
     ----------
     num_embeddings, embedding_dim : int
+    _weight : array (num_embeddings, embedding_dim), optional
+        The table, which is not copied.
+    device, dtype
+        As ``Linear``.
     mode : {"mean", "sum", "max"}
     include_last_offset : bool
         The last offset is the end of the last bag.
     padding_idx : int, optional
-        Index of a row that bags leave out.
+        Index of a row that bags leave out; it starts as zeros.
     max_norm, norm_type, scale_grad_by_freq, sparse
         As ``sycl_dnn.functional.embedding_bag``, which accepts only the defaults.
 
@@ -285,7 +294,7 @@ class EmbeddingBag(Embedding):
         sparse: bool = False, include_last_offset: bool = False, padding_idx: int | None = None,
     ) -> Any:  # fmt: skip
         """Return a layer over these rows, as ``Embedding.from_pretrained``."""
-        rows, width = embeddings.shape
+        rows, width = _table_size(cls, embeddings)
         layer = cls(
             rows, width, max_norm, norm_type, scale_grad_by_freq, mode, sparse, embeddings,
             include_last_offset, padding_idx,

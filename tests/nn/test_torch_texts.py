@@ -309,6 +309,12 @@ def test_pretrained_rows_are_shared_and_checked():
     assert not list(layer.named_parameters(trainable=True))
     with pytest.raises(ValueError, match="embeddings must have 2 axes, got shape"):
         nn.Embedding.from_pretrained(F.ones(3))
+    bag = nn.EmbeddingBag.from_pretrained(rows, mode="sum", padding_idx=-1)
+    assert not bag.weight.requires_grad
+    assert bag.mode == "sum"
+    assert bag.padding_idx == layer.padding_idx
+    with pytest.raises(ValueError, match=r"EmbeddingBag.from_pretrained: .* got shape \(3,\)"):
+        nn.EmbeddingBag.from_pretrained(F.ones(3))
     with pytest.raises(ValueError, match=r"the weight must have shape \(5, 4\), got \(5, 3\)"):
         nn.Embedding(5, 4, _weight=rows)
 
