@@ -249,16 +249,16 @@ class Recording(RecordedRun):
 
     def _called(self, body: Any, args: Any, kwargs: Any, settings: Any) -> Any:
         assert self.traced is not None
-        n_constants = self._n_constants()
+        n_captured = len(self.traced.captured)
         with running(self.traced), policy.restored(settings):
             result = body(*self._all_hidden(args), **self._all_hidden(kwargs))
-        if self._n_constants() != n_constants:
+        if self._has_constants(n_captured):
             self.point = None
         return result
 
-    def _n_constants(self) -> int:
-        """Return the number of arrays in the trace that later calls do not know."""
-        return sum(not isinstance(value, Seed) for _, value, _ in self.trace.captured)
+    def _has_constants(self, start: int = 0) -> bool:
+        """Whether the trace has arrays that later calls do not know, captured from ``start`` on."""
+        return any(not isinstance(value, Seed) for _, value, _ in self.trace.captured[start:])
 
     def _all_hidden(self, values: Any) -> Any:
         if isinstance(values, dict):
@@ -453,7 +453,7 @@ class Recording(RecordedRun):
 
     def keep(self, plan: Any) -> None:
         """Store the plan of this run, unless it has arrays that later runs cannot supply."""
-        if self._end is not None and self._key is not None and not self._n_constants():
+        if self._end is not None and self._key is not None and not self._has_constants():
             self._end.plans[self._key] = plan
 
     def end(self) -> None:

@@ -8,12 +8,11 @@ specifications "SPIR-V" and "OpenCL Extended Instruction Set".
 from __future__ import annotations
 
 import contextlib
+import math
 import struct
 from array import array
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
-
-import numpy as np
 
 #: Types: bits per element, and whether they are floats, signed or unsigned integers, or bools.
 TYPES = {
@@ -134,9 +133,11 @@ class Kernel:
         """Return a constant, the same in all lanes."""
         bits, kind = TYPES[name]
         if kind == "f":
-            with np.errstate(over="ignore"):  # as a conversion does: infinity
-                rounded = float(np.dtype(f"f{bits // 8}").type(value))
-            content = struct.pack({16: "<e2x", 32: "<f", 64: "<d"}[bits], rounded)
+            form = {16: "<e2x", 32: "<f", 64: "<d"}[bits]
+            try:
+                content = struct.pack(form, value)
+            except OverflowError:  # infinity, as of a conversion
+                content = struct.pack(form, math.copysign(math.inf, value))
         else:
             n_bytes = 8 if bits == 64 else 4
             content = (int(value) & ((1 << max(bits, 8)) - 1)).to_bytes(n_bytes, "little")

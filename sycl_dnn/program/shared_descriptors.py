@@ -168,8 +168,6 @@ class Descriptors:
         if _is_certain(engine, row, params, attr):
             return self._keep(key, Deferred(self, engine, row, params)).pd
         self.n_made += 1
-        if isinstance(hint := params.get("hint_fwd_pd"), Deferred):
-            params = {**params, "hint_fwd_pd": hint.created()}
         pd = getattr(_core, row)(engine, **params, attr=attr)
         # Descriptors that warn are recreated, so that they warn again.
         return pd if faults.warned_of(pd) else self._keep(key, pd).pd

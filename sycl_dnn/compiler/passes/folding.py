@@ -88,9 +88,8 @@ def _scaled(x: Tensor, factor: Tensor, offset: Tensor) -> Tensor:
     post_ops.append_binary(A.binary_add, b.desc)
     inputs, out = {"src_0": x, "src_1": a, "attr_post_op_0_src_1": b}, Out(x.shape, x.dtype, x)
     attr = with_post_ops(PrimitiveAttr(), post_ops)
-    return x.trace.primitive("binary", inputs, {"dst": out}, attr=attr, algorithm=A.binary_mul)[
-        "dst"
-    ]
+    kind = A.binary_mul
+    return x.trace.primitive("binary", inputs, {"dst": out}, attr=attr, algorithm=kind)["dst"]
 
 
 def _factor_and_offset(

@@ -115,21 +115,20 @@ class _Joining:
 
     def _keys(self, stretch: Sequence[Node]) -> dict[Node, Any]:
         """Return the key by which launches wait for each other: their form and circumstances."""
+        launches: dict[Node, Launch] = {}
         for node in stretch:
             kernel = self._kernels[node] = self._as_kernel(node)
             launch = launch_of(kernel.primitive) if is_kernel(kernel.primitive) else None
             if launch is not None:
-                self._launches[node] = launch
+                launches[node] = launch
         # A single element, such as a scalar parameter, is a short row.
-        launches = {node: self._launches[node] for node in stretch if node in self._launches}
-        rows = {
-            of_row(launch.form): launch.form for launch in launches.values() if is_row(launch.form)
-        }
+        rows = {of_row(form): form for form, *_ in launches.values() if is_row(form)}
         for node, launch in launches.items():
             if is_single(launch.form):
                 form = rows.get(of_row(launch.form), launch.form)
-                self._launches[node] = launch._replace(form=form)
-        return {node: (self._launches[node].form, self._circumstances(node)) for node in launches}
+                launches[node] = launch._replace(form=form)
+        self._launches |= launches
+        return {node: (launch.form, self._circumstances(node)) for node, launch in launches.items()}
 
     def _bunches(self, level: Sequence[Node]) -> Iterator[list[Node]]:
         """Yield the nodes of a level to join; they do not depend on each other."""

@@ -67,27 +67,25 @@ class _Problem(NamedTuple):
         pairs = F.stack([self._known(np.full((n, size), self.blank)), targets], 2)
         return F.cat([F.reshape(pairs, (n, 2 * size)), self._known(np.full((n, 1), self.blank))], 1)
 
-    def losses(self) -> Tensor:
-        """Record the losses (N,), step by step, with torch's gradient."""
-        steps, lengths = (F.reshape(F.astype(t, "int64"), (-1, 1)) for t in self[2:4])
-        labels, states, n_classes = (
-            self.labels(),
-            self._known(np.arange(self.n_states)),
-            self.scores.shape[2],
-        )
-        known = F.clamp(labels, 0, n_classes - 1)
+    def _emissions(self, labels: Tensor, is_state: Tensor) -> Tensor:
+        """Return the log-probabilities of the labels of all states (T, N, states)."""
+        known = F.clamp(labels, 0, self.scores.shape[2] - 1)
         index = F.expand(known, (len(self.scores), *labels.shape))
         emissions = F.gather(self.scores, 2, index)
         emissions = F.where(F.eq(emissions, -math.inf), _LOW, emissions)
-        # Invalid classes give NaN; entries beyond the end of a target are not read.
-        is_invalid = F.logical_and(F.ne(known, labels), F.le(states, F.mul(lengths, 2)))
-        emissions = F.where(is_invalid, math.nan, emissions)
+        is_invalid = F.logical_and(F.ne(known, labels), is_state)
+        return F.where(is_invalid, math.nan, emissions)
+
+    def losses(self) -> Tensor:
+        """Record the losses (N,), step by step, with torch's gradient."""
+        steps, lengths = (F.reshape(F.astype(t, "int64"), (-1, 1)) for t in self[2:4])
+        labels, states = self.labels(), self._known(np.arange(self.n_states))
+        emissions = self._emissions(labels, F.le(states, F.mul(lengths, 2)))
         earlier = F.narrow(F.pad(labels, (2, 0), value=self.blank), 1, 0, self.n_states)
         can_skip = F.logical_and(F.ne(labels, earlier), F.ne(labels, self.blank))
         sums = F.where(F.lt(states, 2), emissions[0], _LOW)
         for t in range(1, len(self.scores)):
-            is_step = F.lt(t, steps)
-            sums = computed(_next_sums, sums, emissions[t], can_skip, is_step)
+            sums = computed(_next_sums, sums, emissions[t], can_skip, F.lt(t, steps))
         distance = F.sub(F.mul(lengths, 2), states)
         is_end = F.logical_or(F.eq(distance, 0), F.eq(distance, 1))
         total = F.logsumexp(F.where(is_end, sums, _LOW), 1)
