@@ -25,7 +25,7 @@ NARROW = frozenset((
 WIDE = frozenset((
     "exp", "log", "logsigmoid", "pow", "reciprocal", "softplus",
     "log_softmax", "logsumexp", "softmax", "softmin",
-    "mean", "norm", "normalize", "prod", "std", "sum", "var",
+    "mean", "nanquantile", "norm", "normalize", "prod", "quantile", "std", "sum", "var",
     "group_norm", "layer_norm", "local_response_norm", "rms_norm",
     "binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "huber_loss",
     "kl_div", "l1_loss", "mse_loss", "nll_loss", "smooth_l1_loss",
@@ -75,8 +75,8 @@ def autocast(dtype: str | None = "bfloat16", enabled: bool = True) -> Iterator[N
       conv_transpose1d to conv_transpose3d, scaled_dot_product_attention, lstm, gru, rnn_tanh,
       rnn_relu, prelu. ``bias`` and ``attn_mask`` may remain float32.
     - In float32: exp, log, pow, reciprocal, softplus, logsigmoid, softmax, log_softmax, softmin,
-      logsumexp, sum, mean, prod, var, std, norm, normalize, layer_norm, rms_norm, group_norm,
-      local_response_norm, and all losses.
+      logsumexp, sum, mean, prod, var, std, quantile, nanquantile, norm, normalize,
+      layer_norm, rms_norm, group_norm, local_response_norm, and all losses.
     - In the widest dtype of their inputs: arithmetic, comparisons, where, cat, stack, bilinear.
     - In the dtype of their input: all others, including batch_norm and instance_norm, as in torch;
       these always sum in float32.

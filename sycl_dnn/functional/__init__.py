@@ -139,6 +139,13 @@ from sycl_dnn.functional.index.gathering import (
     scatter_add,
     take_along_dim,
 )
+from sycl_dnn.functional.index.order_statistics import (
+    kthvalue,
+    median,
+    nanmedian,
+    nanquantile,
+    quantile,
+)
 from sycl_dnn.functional.index.ordering import argsort, masked_select, nonzero, sort, topk, unique
 from sycl_dnn.functional.loss.margins import (
     cosine_embedding_loss,
@@ -221,6 +228,7 @@ from sycl_dnn.functional.reduction.cumulative import (
 )
 from sycl_dnn.functional.reduction.distances import cdist, cosine_similarity, pairwise_distance
 from sycl_dnn.functional.reduction.extremes import all, amax, amin, any, argmax, argmin, max, min
+from sycl_dnn.functional.reduction.nan_sums import aminmax, count_nonzero, nanmean, nansum
 from sycl_dnn.functional.reduction.statistics import (
     logsumexp,
     norm,

@@ -15,7 +15,7 @@ from sycl_dnn.kernels.fused_elementwise import name_of
 from sycl_dnn.kernels.fused_reduction import ReductionWriter
 from sycl_dnn.kernels.kept_points import array_types, n_numbers
 from sycl_dnn.kernels.reduction_form import ReductionForm
-from sycl_dnn.kernels.spirv import Kernel
+from sycl_dnn.kernels.spirv import Kernel, Value
 
 
 class ChainForm(NamedTuple):
@@ -54,10 +54,19 @@ def chain_module(form: ChainForm) -> bytes:
     writers = []
     for stage, numbers in zip(form.stages, form.arrays, strict=True):
         stage_numbers, values = values[: n_numbers(stage)], values[n_numbers(stage) :]
-        writers.append(ReductionWriter(stage, k, [*[arrays[n] for n in numbers], *stage_numbers]))
+        pointers = [
+            _of_type(k, arrays[n], name)
+            for n, name in zip(numbers, array_types(stage), strict=True)
+        ]
+        writers.append(ReductionWriter(stage, k, [*pointers, *stage_numbers]))
     first = k.call("mul", k.number_of("group"), share)
     last = k.call("min", k.call("add", first, share), n_slabs)
     with k.loop(first, last, k.constant(1, "i32")) as slab:
         for writer in writers:
             writer.at_slab(slab)
     return k.module()
+
+
+def _of_type(k: Kernel, pointer: Value, name: str) -> Value:
+    """Return a pointer to elements of a type: one stage may move the bits that another reads."""
+    return pointer if pointer.type == name else k.pointer_of(k.number_of_address(pointer), name)

@@ -287,24 +287,6 @@ def trapezoid(y: Any, x: Any = None, *, dx: float = 1.0, dim: int = -1) -> Any:
 # --- Statistics
 
 
-def count_nonzero(input: Any, dim: Any = None) -> Any:
-    """Count the elements that are not 0."""
-    is_set = F.ne(input, 0).astype("int64")
-    return F.sum(is_set) if dim is None else F.sum(is_set, dim)
-
-
-def nansum(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    """Return sums without NaN."""
-    numbers = F.where(F.isnan(input), 0, input)
-    return F.sum(numbers) if dim is None else F.sum(numbers, dim, keepdim)
-
-
-def nanmean(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    """Return means without NaN."""
-    counts = F.logical_not(F.isnan(input)).astype(str(input.dtype))
-    return nansum(input, dim, keepdim) / nansum(counts, dim, keepdim)
-
-
 def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
     """Count the occurrences of each number of a vector, or sum their weights."""
     _check_rank("bincount", 1, input=input)
@@ -379,11 +361,6 @@ class utils:  # noqa: N801 - torch's name
             return sycl_dnn.checkpoint(function)(*args, **kwargs)
 
 
-def aminmax(input: Any, *, dim: int | None = None, keepdim: bool = False) -> tuple[Any, Any]:
-    """Return the minimum and maximum over all axes or one."""
-    return F.amin(input, dim, keepdim), F.amax(input, dim, keepdim)
-
-
 def ravel(input: Any) -> Any:
     """Return the elements along one axis."""
     return F.reshape(input, (-1,))
@@ -397,15 +374,6 @@ def positive(input: Any) -> Any:
 def isin(elements: Any, test_elements: Any) -> Any:
     """Whether elements are among those of another array."""
     return F.any(F.eq(F.unsqueeze(elements, -1), F.reshape(test_elements, (-1,))), -1)
-
-
-def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Any, Any]:
-    """Return the k-th smallest elements along an axis, counting from 1, and their indices."""
-    if not 1 <= k <= input.shape[dim]:
-        raise ValueError(f"kthvalue: k must be in [1, {input.shape[dim]}], got {k}")
-    pair = F.sort(input, dim)
-    kth = [F.narrow(v, dim, k - 1, 1) for v in pair]
-    return type(pair)(*(kth if keepdim else [F.squeeze(v, dim) for v in kth]))
 
 
 def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:
@@ -468,11 +436,11 @@ def autocast(
 #: Those that are methods of arrays in torch, too.
 functions.add_methods({
     **{name: globals()[name] for name in (
-        "absolute", "allclose", "aminmax", "arccos", "arcsin", "arctan", "arctan2", "bincount",
-        "clip", "count_nonzero", "cov", "cross", "deg2rad", "diag_embed", "diff", "divide",
+        "absolute", "allclose", "arccos", "arcsin", "arctan", "arctan2", "bincount",
+        "clip", "cov", "cross", "deg2rad", "diag_embed", "diff", "divide",
         "equal", "fix", "fliplr", "flipud", "frac", "greater", "greater_equal", "heaviside",
-        "hypot", "index_copy", "index_fill", "inner", "isclose", "kron", "kthvalue", "less",
-        "less_equal", "moveaxis", "multinomial", "multiply", "nanmean", "nansum", "negative",
+        "hypot", "index_copy", "index_fill", "inner", "isclose", "kron", "less",
+        "less_equal", "moveaxis", "multinomial", "multiply", "negative",
         "not_equal", "positive", "rad2deg", "ravel", "rot90", "scatter_reduce", "sgn", "sinc",
         "subtract", "true_divide", "vdot", "xlogy",
     )},

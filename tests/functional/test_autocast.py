@@ -84,6 +84,7 @@ def _labels(v):
 SUMS = {
     **_each("exp logsigmoid mean norm normalize prod reciprocal softplus std sum var"),
     **_each("log_softmax logsumexp softmax softmin", lambda v: 1),
+    **_each("quantile nanquantile", lambda v: 0.3),
     **_each("huber_loss kl_div l1_loss mse_loss smooth_l1_loss", lambda v: v("rows")),
     **_each("hinge_embedding_loss multilabel_soft_margin_loss poisson_nll_loss soft_margin_loss",
             lambda v: v("rows")),

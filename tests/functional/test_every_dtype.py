@@ -98,6 +98,9 @@ CALLS = {
     "affine_grid": "affine_grid(x[None, :, :3], (1, 1, 2, 2), False)",
     "one_hot": "one_hot(classes, 3)", "scaled_dot_product_attention":
     "scaled_dot_product_attention(i, i, i)",
+    "median": "median(x, 1)[0]", "nanmedian": "nanmedian(x)", "kthvalue": "kthvalue(x, 2)[0]",
+    "quantile": "quantile(x, 0.3, 1)", "nansum": "nansum(x, 1)", "nanmean": "nanmean(x)",
+    "count_nonzero": "count_nonzero(x, 1)", "aminmax": "aminmax(x, dim=1)[1]",
 }  # fmt: skip
 #: Each function with bool and complex numbers, and with two of the others in turn: dpnp compiles a
 #: kernel for each dtype of each function.

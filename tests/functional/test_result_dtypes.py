@@ -29,6 +29,8 @@ ALONE = [
     "max(x)", "min(x,0)[0]", "argmax(x)", "any(x)", "all(x)", "isnan(x)", "isfinite(x)",
     "logical_not(x)", "bitwise_not(x)", "nan_to_num(x)", "clamp(x,0,1)", "clamp(x,0.5,1.5)",
     "clamp(x,min=1)", "clamp_max(x,0.5)", "sort(x)[0]", "topk(x,2)[0]", "cummax(x,0)[0]",
+    "median(x)", "nanmedian(x,0)[0]", "kthvalue(x,2)[0]", "nansum(x)",
+    "count_nonzero(x)", "aminmax(x)[1]",
     "unique(x)", "flip(x,(0,))", "roll(x,1)", "tril(x[:,None])", "diag(x)", "diag(x,-1)",
     "where(x>0,x,1)", "where(x>0,x,1.5)", "where(x>0,True,False)", "masked_fill(x,x>0,True)",
     "repeat_interleave(x,2)", "outer(x,x)", "matmul(x,x)", "cat([x,x])", "stack([x,x])",

@@ -135,6 +135,8 @@ CALLS = [
     "take_along_dim(u * u, k, 1)", "scatter(u * u, 1, k, p * u)", "scatter_add(u * u, 1, k, p * u)",
     "index_add(u * u, 0, t, p * u)", "index_put(u * u, (t,), p * u)",
     "index_put(u * u, (t,), p * u, accumulate=True)", "sort(u * u, 1)[0]", "topk(u * u, 2)[0]",
+    "median(u * u, 1)[0]", "nanmedian(u * p)", "kthvalue(u * u, 2)[0]", "quantile(u * p, 0.4, 1)",
+    "nanquantile(u * u, p[0] / 2)", "nansum(u * u, 0)", "nanmean(u * p)", "aminmax(u * p)[1]",
     "(u * u)[1:, ::2]", "(u * u)[:, -1]", "u[t] * u",
 ]  # fmt: skip
 CALLS[CALLS.index("bce")] = "binary_cross_entropy(sigmoid(u), p / 2)"

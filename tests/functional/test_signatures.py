@@ -28,7 +28,8 @@ SEQUENCES = {"gru", "lstm", "rnn_relu", "rnn_tanh"}
 #: (function, parameter): torch's default, ours, and why they differ.
 DEFAULTS = {
     **{(n, "dim"): (inspect.Parameter.empty, None, "torch has a form without dim, too")
-       for n in ("all", "any", "max", "mean", "min", "prod", "squeeze", "sum")},
+       for n in ("all", "any", "count_nonzero", "max", "mean", "median", "min",
+                 "nanmedian", "prod", "squeeze", "sum")},
     **{(n, "correction"): (None, 1, "None stands for 1") for n in ("std", "var")},
     ("round", "decimals"): (inspect.Parameter.empty, 0, "torch has a form without, too"),
     ("div", "rounding_mode"): (inspect.Parameter.empty, None, "torch has a form without, too"),

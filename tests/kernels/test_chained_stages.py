@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Launches that read each other's results, as stages of one kernel on CPUs."""
 
+import dpnp
 import numpy as np
 import pytest
 from functional.on_device import to_device, to_numpy
@@ -87,3 +88,10 @@ def test_strided_operands(queue, step):
     made = to_numpy(F.group_norm(given, 3))
     wanted = _expected(x[::step, :, :, ::step], np.ones(12), 3) - 1
     np.testing.assert_allclose(made, wanted, atol=1e-5)
+
+
+def test_float16_that_one_stage_reads_and_another_moves_as_bits(queue):
+    x = dpnp.asarray([[1, 2], [np.nan, 0], [3, 4]], dtype="f2", sycl_queue=queue)
+    values, places = sycl_dnn.compile(lambda x: F.median(x, 0))(x)
+    np.testing.assert_array_equal(dpnp.asnumpy(values), [np.nan, 2])
+    assert dpnp.asnumpy(places).tolist() == [1, 0]

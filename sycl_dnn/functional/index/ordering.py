@@ -123,7 +123,7 @@ def first_indices(x: Tensor, count: int, *, descending: bool) -> Tensor:
     return _placed(indices, _ranks(keys), count)
 
 
-def _order(
+def ordered(
     name: str, x: Tensor, dim: Any, descending: bool, count: int | None = None
 ) -> tuple[int, Tensor]:
     """Return the axis, and the indices of the first ``count`` elements in order."""
@@ -201,7 +201,7 @@ def sort(
     input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = True
 ) -> ValuesAndIndices:
     """Sort along an axis."""
-    axis, indices = _order("sort", input, dim, descending)
+    axis, indices = ordered("sort", input, dim, descending)
     return ValuesAndIndices(gathered("sort", input, axis, indices), indices)
 
 
@@ -211,7 +211,7 @@ def argsort(
     input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = True
 ) -> dpnp.ndarray:
     """Return the indices that sort an array along an axis."""
-    return _order("argsort", input, dim, descending)[1]
+    return ordered("argsort", input, dim, descending)[1]
 
 
 @operation
@@ -252,7 +252,7 @@ def topk(
     k = checked_int("topk", "k", k, 0)
     if k > n:
         raise ValueError(f"topk: k must be at most {n}, got {k}")
-    axis, indices = _order("topk", input, dim, largest, k)
+    axis, indices = ordered("topk", input, dim, largest, k)
     return ValuesAndIndices(gathered("topk", input, axis, indices), indices)
 
 

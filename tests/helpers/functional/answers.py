@@ -133,7 +133,8 @@ def all_cases() -> dict[str, Case]:
     """Return the cases of all classes of checks, by key."""
     result: dict[str, Case] = {}
     for path in sorted((TESTS / "functional").rglob("test_*.py")):
-        if "import Checks" in path.read_text():
+        text = path.read_text()
+        if "import Checks" in text or "STORED_CASES" in text:
             name = ".".join(path.relative_to(TESTS / "functional").with_suffix("").parts)
             for case in cases_of_module(name):
                 assert result.setdefault(key_of(case), case).args == case.args, key_of(case)
