@@ -315,6 +315,10 @@ class Graph:
             ordered.sort(key=self._order.place)
         return ordered
 
+    def n_readers(self, storage: Storage) -> int:
+        """Return the number of nodes that read a storage."""
+        return len(self._readers.get(storage, ()))
+
     def n_writers(self, storage: Storage) -> int:
         """Return the number of nodes that write a storage."""
         return len(self._writers.get(storage, ()))

@@ -10,7 +10,6 @@ from typing import Any
 
 from sycl_dnn.compiler.constant_values import constant_ids
 from sycl_dnn.compiler.passes.kernel_fusion import Fusion, Group
-from sycl_dnn.compiler.passes.kernel_units import unit_of
 from sycl_dnn.compiler.step_graph import Graph, Node
 from sycl_dnn.kernels.joined_kernels import (
     MOST_FORMS,
@@ -150,7 +149,7 @@ class _Joining:
 
     def _as_kernel(self, node: Node) -> Node:
         """Return a kernel for one of oneDNN's element-wise primitives, or the node."""
-        unit = unit_of(self._graph, node) if node.row in _REPLACEABLE else None
+        unit = self._fusion.units.of(node) if node.row in _REPLACEABLE else None
         nodes = None if unit is None else self._fusion.recorded(Group([unit], 0))
         return nodes[0] if nodes is not None and len(nodes) == 1 else node
 

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from sycl_dnn.compiler.constant_values import constant_ids
-from sycl_dnn.compiler.passes.kernel_units import Unit, rebuilt, unit_of
+from sycl_dnn.compiler.passes.kernel_units import Unit, Units, rebuilt
 from sycl_dnn.compiler.step_graph import Graph, Node
 from sycl_dnn.ir.node import Node as Value
 from sycl_dnn.ir.node import leaf
@@ -27,7 +28,7 @@ def fuse_kernels(graph: Graph) -> None:
     """Fuse kernels that read each other's results where the order of steps allows it."""
     fusion = Fusion(graph)
     for node in graph.nodes:
-        unit = unit_of(graph, node)
+        unit = fusion.units.of(node)
         if unit is not None:
             fusion.add(unit)
     fusion.rewrite()
@@ -42,6 +43,12 @@ class Group:
         In execution order.
     anchor : int
         The place in the order of nodes where the units run.
+    axes : tuple of int or None
+        The reduced axes.
+    shape : tuple of int
+        Of reductions' operands, or of element-wise results.
+    kept : tuple of int
+        The shape of reductions' results.
     """
 
     def __init__(self, units: Sequence[Unit], anchor: int) -> None:
@@ -49,25 +56,12 @@ class Group:
         self.nodes = {node: None for unit in units for node in unit.nodes}
         self.copies = [copy for unit in units for copy in unit.copies]
         self.written = {t.storage: t for unit in units for t in unit.outputs.values()}
-        self.is_pointwise = all(unit.is_pointwise for unit in units)
-        self.is_aligned = all(unit.is_aligned for unit in units)
-
-    @property
-    def axes(self) -> tuple[int, ...] | None:
-        """The reduced axes; None if there are none."""
-        return next((u.axes for u in self.units if u.axes is not None), None)
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of reductions' operands, or of element-wise results."""
-        reducing = [u for u in self.units if u.axes is not None]
-        return (reducing or self.units)[0].shape
-
-    @property
-    def kept(self) -> tuple[int, ...]:
-        """The shape of reductions' results."""
+        self.is_pointwise = all(unit.form.is_pointwise for unit in units)
+        self.is_aligned = all(unit.form.is_aligned for unit in units)
+        first = next((u for u in units if u.form.axes is not None), units[0]).form
+        self.axes, self.shape = first.axes, first.shape
         axes = self.axes or ()
-        return tuple([1 if k in axes else n for k, n in enumerate(self.shape)])
+        self.kept = tuple([1 if k in axes else n for k, n in enumerate(self.shape)])
 
     @property
     def n_bytes(self) -> int:
@@ -80,7 +74,7 @@ class Group:
         shapes = (self.shape, self.kept)
         for unit in self.units:
             for value, tensor in (*unit.outputs.items(), *unit.inputs.items()):
-                if value.shape in shapes and value not in unit.sources:
+                if value.shape in shapes and value not in unit.form.sources:
                     yield tensor
 
     def reads(self) -> Iterator[Tensor]:
@@ -95,9 +89,11 @@ class Fusion:
     """Groups units that one kernel computes."""
 
     def __init__(self, graph: Graph) -> None:
-        self._graph = graph
+        self._graph, self.units = graph, Units(graph)
         self._constant, self._unsteady = constant_ids(graph), graph.unsteady()
         self._groups: dict[Node, Group] = {}
+        #: Nodes whose units may run elsewhere.
+        self._movable: set[Node] = set()
 
     def add(self, unit: Unit) -> None:
         """Add a unit to the groups that it reads from, or as a new group."""
@@ -106,9 +102,10 @@ class Fusion:
         self._register(group)
         if not self._is_movable(unit):
             return
+        self._movable.update(unit.nodes)
         for node in self._neighbors(unit):
             before = self._groups[node]
-            if before is group or not self._is_movable(before.units[0]):
+            if before is group or node not in self._movable:
                 continue
             joined = self._joined(before, group)
             if joined is not None:
@@ -121,9 +118,10 @@ class Fusion:
         for tensor in unit.inputs.values():
             writers = self._graph.writers(tensor.storage)
             # A value with more readers than one kernel can contain must be in memory.
-            is_shared = len(self._graph.readers(tensor.storage)) > _MAX_ARRAYS
+            is_shared = self._graph.n_readers(tensor.storage) > _MAX_ARRAYS
             neighbors += writers if len(writers) == 1 and not is_shared else ()
-            if unit.axes is not None and tensor.size * dtypes.bits_of(tensor.dtype) > 8 * _SMALL:
+            n_bits = tensor.size * dtypes.bits_of(tensor.dtype)
+            if unit.form.axes is not None and n_bits > 8 * _SMALL:
                 neighbors += self._reductions_of(tensor)
         return [node for node in neighbors if node in self._groups]
 
@@ -143,7 +141,7 @@ class Fusion:
         inputs = dict(unit.inputs)
         for value, tensor in unit.inputs.items():
             copy = graph.writer(tensor)
-            if copy is None or copy.row != "reorder" or value in unit.sources:
+            if copy is None or copy.row != "reorder" or value in unit.form.sources:
                 continue
             src = copy.inputs["src"]
             is_plain = not copy.attr.calls and src.strides is not None and not src.storage.scalar
@@ -158,7 +156,7 @@ class Fusion:
             copies.append(copy)
         if not copies:
             return unit
-        direct = Unit(unit.nodes, inputs, unit.outputs, unit.sources, copies)
+        direct = Unit.of(unit.nodes, inputs, unit.outputs, unit.form.sources, copies)
         return direct if self._is_movable(direct) else unit
 
     def _register(self, group: Group) -> None:
@@ -207,27 +205,26 @@ class Fusion:
             return False
         if after.axes is None:
             return True
-        is_costly = any(unit.is_costly for unit in before.units)
-        is_nested = any(unit.is_nested for unit in after.units)
+        is_costly = any(unit.form.is_costly for unit in before.units)
+        is_nested = any(unit.form.is_nested for unit in after.units)
         if is_nested:
-            return not (is_costly or self._read_outside(before, after))
-        return not (is_costly and self._read_outside(before, after))
+            return not (is_costly or self._read_outside(before, after.nodes))
+        return not (is_costly and self._read_outside(before, after.nodes))
 
-    def _read_outside(self, group: Group, after: Group) -> list[Storage]:
+    def _read_outside(self, group: Group, after: Collection[Node] = ()) -> list[Storage]:
         """Return the storages of a group that nodes outside of it and of ``after`` read."""
-        storages = []
-        for storage in group.written:
-            readers = self._graph.readers(storage)
-            if not self._graph.is_inner(storage) or any(
-                r not in group.nodes and r not in after.nodes for r in readers
-            ):
-                storages.append(storage)
-        return storages
+        graph = self._graph
+        return [
+            storage
+            for storage in group.written
+            if not graph.is_inner(storage)
+            or any(r not in group.nodes and r not in after for r in graph.readers(storage))
+        ]
 
     def _is_too_large(self, group: Group) -> bool:
-        n_written = len(self._read_outside(group, Group((), 0)))
+        n_written = len(self._read_outside(group))
         n_arrays = len({(t.storage, t.offset) for t in group.reads()}) + n_written
-        return n_arrays > _MAX_ARRAYS or sum(u.n_terms for u in group.units) > _MAX_TERMS
+        return n_arrays > _MAX_ARRAYS or sum(u.form.n_terms for u in group.units) > _MAX_TERMS
 
     def _anchor_of(self, group: Group) -> int | None:
         """Return a place where a group may run, if there is one.
@@ -265,15 +262,15 @@ class Fusion:
         """Replace the units of each group with several by their common kernels."""
         graph = self._graph
         groups = {id(g): g for g in self._groups.values() if len(g.units) > 1 or g.copies}.values()
-        order = sorted(graph.nodes, key=graph.place)
+        order = list(graph.nodes)
+        places = [graph.place(node) for node in order]
         replaced: list[Node] = []
         for group in sorted(groups, key=lambda g: g.anchor):
             # Other groups were placed around this one, so its nodes move there in any case.
             nodes = self.recorded(group)
             if nodes is None or not _is_better(nodes, group):
                 nodes = [replace(node) for node in group.nodes]
-            at = next(node for node in order if graph.place(node) >= group.anchor)
-            graph.insert(nodes, before=at)
+            graph.insert(nodes, before=order[bisect_left(places, group.anchor)])
             replaced += group.nodes
         graph.drop(replaced)
         copies = dict.fromkeys(copy for group in groups for copy in group.copies)
@@ -283,8 +280,7 @@ class Fusion:
         """Return the nodes that compute a group; None if they would write other layouts."""
         graph = self._graph
         values, inputs = _values_of(group)
-        empty = Group((), 0)
-        storages = self._read_outside(group, empty)
+        storages = self._read_outside(group)
         results = {values[s]: group.written[s] for s in storages}
         if len(results) < len(storages) or not results or not inputs.keys().isdisjoint(results):
             return None
@@ -350,7 +346,7 @@ def _are_edges(before: Group, after: Group) -> bool:
         for value, tensor in unit.inputs.items():
             written = before.written.get(tensor.storage)
             if written is not None and (
-                value in unit.sources
+                value in unit.form.sources
                 or value.shape != written.shape
                 or not _is_same(tensor, written)
             ):

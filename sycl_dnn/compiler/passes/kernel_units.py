@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``Unit``: the computation of a kernel or an element-wise primitive, as values over tensors."""
+"""``Units``: the computation of a kernel or an element-wise primitive, as values over tensors."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-from sycl_dnn.compiler.passes.lone_functions import chain_of
+from sycl_dnn.compiler.passes.lone_functions import chain_of, operands_of
 from sycl_dnn.compiler.relayout import carried
 from sycl_dnn.compiler.step_graph import Graph, Node, has_only_post_ops
 from sycl_dnn.ir.node import LEAF, in_order, leaf, node_of
@@ -18,21 +19,19 @@ from sycl_dnn.trace.steps import Meaning
 from sycl_dnn.trace.values import Tensor
 
 Values = dict[Value, Tensor]
+#: Primitives that are units of their own.
+_FUNCTIONS = frozenset(("eltwise_forward", "binary", "reorder"))
 
 
-class Unit:
-    """Steps that compute nodes.
+class Form:
+    """What a step computes, and in which layouts; equal steps have one form.
 
     Parameters
     ----------
-    nodes : sequence of Node
-        Of the graph of steps: one, or the two stages of a large reduction.
     inputs, outputs : dict
         Tensors of the nodes' shapes.
     sources : set of Value
         Inputs that elements are gathered from.
-    copies : sequence of Node
-        Reorders that the step reads, and whose sources are among the inputs instead.
 
     Attributes
     ----------
@@ -50,12 +49,8 @@ class Unit:
     n_terms : int
     """
 
-    def __init__(
-        self, nodes: Sequence[Node], inputs: Values, outputs: Values, sources: set[Value],
-        copies: Sequence[Node] = (),
-    ) -> None:  # fmt: skip
-        self.copies = copies
-        self.nodes, self.inputs, self.outputs, self.sources = nodes, inputs, outputs, sources
+    def __init__(self, inputs: Values, outputs: Values, sources: set[Value]) -> None:
+        self.inputs, self.outputs, self.sources = list(inputs), list(outputs), sources
         inner = in_order(outputs, inputs)
         names = {value.operation.name for value in inner}
         reductions = [value for value in inner if is_reduction(value)]
@@ -71,9 +66,56 @@ class Unit:
         full_tensors = [t for v, t in inputs.items() if v.shape == self.shape and v not in sources]
         full_tensors += [t for v, t in outputs.items() if v.shape == self.shape]
         self.is_aligned = len({_strides(t) for t in full_tensors}) < 2
+        self.layouts = [(t.shape, t.strides) for t in inputs.values()]
+        #: By the shape and strides of a view of the result: the form over its axes.
+        self.frames: dict[Any, Form | None] = {}
+
+
+class Unit:
+    """Steps that compute nodes.
+
+    Parameters
+    ----------
+    nodes : sequence of Node
+        Of the graph of steps: one, or the two stages of a large reduction.
+    form : Form
+    inputs, outputs : sequence of Tensor
+        In the order of the form's.
+    copies : sequence of Node
+        Reorders that the step reads, and whose sources are among the inputs instead.
+    """
+
+    def __init__(
+        self, nodes: Sequence[Node], form: Form, inputs: Iterable[Tensor],
+        outputs: Iterable[Tensor], copies: Sequence[Node] = (),
+    ) -> None:  # fmt: skip
+        self.nodes, self.form, self.copies = nodes, form, copies
+        self.inputs = dict(zip(form.inputs, inputs, strict=True))
+        self.outputs = dict(zip(form.outputs, outputs, strict=True))
+
+    @classmethod
+    def of(
+        cls, nodes: Sequence[Node], inputs: Values, outputs: Values, sources: set[Value],
+        copies: Sequence[Node] = (),
+    ) -> Unit:  # fmt: skip
+        """Return the unit of a form of its own."""
+        form = Form(inputs, outputs, sources)
+        return cls(nodes, form, inputs.values(), outputs.values(), copies)
 
     def in_frame(self, like: Tensor) -> Unit | None:
         """Return an element-wise unit over the axes of another view of its result."""
+        key = like.shape, like.strides
+        if key not in self.form.frames:
+            self.form.frames[key] = self._form_in(like)
+        form = self.form.frames[key]
+        if form is None:
+            return None
+        pairs = zip(self.inputs.values(), form.layouts, strict=True)
+        inputs = [tensor.view(*layout_of) for tensor, layout_of in pairs]
+        outputs = [tensor.view(*key) for tensor in self.outputs.values()]
+        return Unit(self.nodes, form, inputs, outputs, self.copies)
+
+    def _form_in(self, like: Tensor) -> Form | None:
         result = next(iter(self.outputs.values()))
         is_dense = layout.is_dense(result.desc) and layout.is_dense(like.desc)
         if not is_dense or result.size != like.size:
@@ -90,7 +132,7 @@ class Unit:
             rebuilt(value, mapping): tensor.view(like.shape, like.strides)
             for value, tensor in self.outputs.items()
         }
-        return Unit(self.nodes, inputs, outputs, set(), self.copies)
+        return Form(inputs, outputs, set())
 
 
 def _strides(tensor: Tensor) -> tuple[int, ...]:
@@ -126,24 +168,58 @@ def rebuilt(result: Value, mapping: dict[Value, Value]) -> Value:
 # --- From steps
 
 
-def unit_of(graph: Graph, node: Node) -> Unit | None:
-    """Return the computation of a step and of the earlier steps that only it reads, or None.
+class Units:
+    """What the steps of a graph compute; equal primitives are analyzed once."""
 
-    Parameters
-    ----------
-    node : Node
-        The last step.
-    """
-    if node.part != (0, 1) or not all(t.size for t in node.outputs.values()):
-        return None
-    if node.meaning is not None:
-        return _unit_of_kernel(graph, node)
-    if node.pd is None or not node.has_dst:
-        return None
-    tensors = (*node.inputs.values(), *node.outputs.values())
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        #: By descriptor and views of arguments: the names of used operands, and the form.
+        self._known: dict[Any, tuple[list[str], Form] | None] = {}
+
+    def of(self, node: Node) -> Unit | None:
+        """Return the computation of a step and of the earlier steps that only it reads, or None.
+
+        Parameters
+        ----------
+        node : Node
+            The last step.
+        """
+        if node.part != (0, 1) or not all(t.size for t in node.outputs.values()):
+            return None
+        if node.meaning is not None:
+            return _unit_of_kernel(self._graph, node)
+        if node.row not in _FUNCTIONS or node.pd is None or not node.has_dst:
+            return None
+        tensors = (*node.inputs.items(), ("dst", node.dst))
+        views = [(n, t.shape, t.strides, t.storage.scalar) for n, t in tensors]
+        key = (node.pd, *views)
+        if key not in self._known:
+            self._known[key] = _function_of(node)
+        known = self._known[key]
+        if known is None:
+            return None
+        names, form = known
+        return Unit([node], form, operands_of(node, names), [node.dst])
+
+
+def _function_of(node: Node) -> tuple[list[str], Form] | None:
+    """Return the names of the operands that an element-wise primitive uses, and its form."""
+    tensors = (*node.inputs.values(), node.dst)
     if not has_only_post_ops(node.attr) or not all(_is_readable(t) for t in tensors):
         return None
-    return _unit_of_function(node) if node.row in ("eltwise_forward", "binary", "reorder") else None
+    chain = chain_of(node)
+    if chain is None:
+        return None
+    definition, names = chain
+    operands = operands_of(node, names)
+    leaves = [leaf(("unit", i), t.shape, str(t.dtype)) for i, t in enumerate(operands)]
+    (result,) = expanded([definition(*leaves)], dict.fromkeys(leaves))
+    if result.shape != node.dst.shape or result in leaves:
+        return None
+    used = set(in_order([result]))
+    triples = [t for t in zip(names, leaves, operands, strict=True) if t[1] in used]
+    inputs = {value: tensor for _, value, tensor in triples}
+    return [name for name, _, _ in triples], Form(inputs, {result: node.dst}, set())
 
 
 def _is_readable(tensor: Tensor) -> bool:
@@ -174,7 +250,7 @@ def _unit_of_kernel(graph: Graph, node: Node) -> Unit | None:
     if len(alike) > 1 or any(v.operation is LEAF for v in inner):
         return None
     sources = {v.inputs[0] for v in inner if v.operation.name == "gather"}
-    return Unit(nodes, inputs, outputs, sources)
+    return Unit.of(nodes, inputs, outputs, sources)
 
 
 def _meaning_of(node: Node) -> Meaning:
@@ -195,23 +271,3 @@ def _viewed(
                 return None
             views[value] = tensor.view(value.shape, tuple(tensor.strides[n:])) if n else tensor
     return views
-
-
-def _unit_of_function(node: Node) -> Unit | None:
-    chain = chain_of(node)
-    if chain is None:
-        return None
-    definition, operands = chain
-    if not all(_is_readable(t) for t in operands):
-        return None
-    leaves = [leaf(("unit", i), t.shape, str(t.dtype)) for i, t in enumerate(operands)]
-    inputs = dict(zip(leaves, operands, strict=True))
-    return _new_unit(node, definition(*leaves), inputs, node.dst)
-
-
-def _new_unit(node: Node, result: Value, inputs: Values, dst: Tensor) -> Unit | None:
-    (result,) = expanded([result], inputs)
-    if result.shape != dst.shape or result in inputs:
-        return None
-    used = {v for v in in_order([result]) if v.operation is LEAF}
-    return Unit([node], {v: t for v, t in inputs.items() if v in used}, {result: dst}, set())

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from sycl_dnn._core import algorithm as A
@@ -78,8 +78,8 @@ def _replace_by_kernel(graph: Graph, node: Node) -> None:
     chain = chain_of(node)
     if chain is None or graph.is_locked(node):
         return
-    definition, operands = chain
-    dst = node.dst
+    definition, names = chain
+    operands, dst = operands_of(node, names), node.dst
 
     def body(*args: Tensor) -> Tensor:
         return computed(definition, *args)
@@ -95,8 +95,21 @@ def _replace_by_kernel(graph: Graph, node: Node) -> None:
     graph.rewire(nodes[-1], outputs={**written, **results})
 
 
-def chain_of(node: Node) -> tuple[Callable[..., Value], list[Tensor]] | None:
-    """Return the definition of a primitive with its post-ops over values, and their tensors.
+def operands_of(node: Node, names: Sequence[str]) -> list[Tensor]:
+    """Return the inputs of these names; those of post-ops over the axes of the primitive."""
+    return [
+        _over_axes(tensor) if name.startswith("attr_post_op") else tensor
+        for name, tensor in zip(names, map(node.inputs.__getitem__, names), strict=True)
+    ]
+
+
+def _over_axes(tensor: Tensor) -> Tensor:
+    dims = tensor.desc.dims
+    return tensor if tensor.shape == dims else tensor.view(dims, tensor.desc.strides)
+
+
+def chain_of(node: Node) -> tuple[Callable[..., Value], list[str]] | None:
+    """Return the definition of a primitive with its post-ops over values, and the inputs' names.
 
     None for primitives other than element-wise functions, prelu and softmax, and for operations
     without a definition.
@@ -107,15 +120,13 @@ def chain_of(node: Node) -> tuple[Callable[..., Value], list[Tensor]] | None:
     is_softmax, is_prelu = (node.row == f"{name}_forward" for name in ("softmax", "prelu"))
     if isinstance(later, Refusal) or (is_pair and kind not in PAIRS):
         return None
-    operands = [node.inputs[n] for n in _OPERANDS.get(node.row, ("src",))]
+    names = list(_OPERANDS.get(node.row, ("src",)))
     is_function = node.row == "eltwise_forward"
     first = ((kind, node.params["alpha"], node.params["beta"]),) if is_function else ()
     steps = (*first, *[(op.algorithm, op.alpha, op.beta) for op in later])
     if not all(step[0] in PAIRS or step[0] in FUNCTIONS for step in steps):
         return None
-    operands += [
-        op.operand.view(op.desc.dims, op.desc.strides) for op in later if op.operand is not None
-    ]
+    names += [f"attr_post_op_{i}_src_1" for i, op in enumerate(later) if op.operand is not None]
     dtype = node.dst.dtype
 
     def definition(*values: Value) -> Value:
@@ -132,4 +143,4 @@ def chain_of(node: Node) -> tuple[Callable[..., Value], list[Tensor]] | None:
             x = cast(x, wide)
         return cast(x, dtype)
 
-    return definition, operands
+    return definition, names

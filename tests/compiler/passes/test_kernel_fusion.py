@@ -9,6 +9,7 @@ from arrays import normal
 import sycl_dnn
 from sycl_dnn import functional as F
 from sycl_dnn import grad
+from sycl_dnn.compiler.passes import kernel_units
 
 
 def compiled_twice(function, *args, **kwargs):
@@ -302,3 +303,28 @@ def test_small_values_are_read_in_any_layout(n_channels, queue):
         assert not [
             p for p in compiled.explain(x).parts if p.row == "reorder" and p.shape != x.shape
         ]
+
+
+def test_equal_updates_are_analyzed_once(queue, monkeypatch):
+    forms = []
+    monkeypatch.setattr(kernel_units.Form, "__init__", _noting(kernel_units.Form.__init__, forms))
+
+    def n_forms(n):
+        forms.clear()
+        arrays = [normal(queue, 6, 4) for _ in range(n)]
+        step = sycl_dnn.compile(lambda ps, g: [p * 0.9 + F.sqrt(F.abs(p * g)) for p in ps])
+        results = step(arrays, arrays[0])
+        for p, result in zip(arrays, results, strict=True):
+            expected = p * 0.9 + dpnp.sqrt(dpnp.abs(p * arrays[0]))
+            np.testing.assert_allclose(result.asnumpy(), expected.asnumpy(), 1e-5)
+        return len(forms)
+
+    assert 0 < n_forms(24) == n_forms(6)
+
+
+def _noting(method, calls):
+    def noted(*args):
+        calls.append(args)
+        return method(*args)
+
+    return noted
