@@ -106,4 +106,4 @@ def write_back(trace: Any) -> None:
     rewritten, trace.rewritten = trace.rewritten, {}
     for argument, value in rewritten.values():
         converted = trace.convert(value, str(argument.dtype))
-        trace.update(argument, converted, _WORDS, is_alone=True)
+        trace.assign_argument(argument, converted, _WORDS, is_alone=True)

@@ -21,10 +21,11 @@ from sycl_dnn.program.place import Place
 from sycl_dnn.program.segments import finalized
 from sycl_dnn.trace import layout, nested_arguments, policy
 from sycl_dnn.trace.array import Array, Target, check_strides, sharing
+from sycl_dnn.trace.cloning import clone_of
 from sycl_dnn.trace.module_arrays import ModuleArray, depths, in_manner, plain
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.steps import NeedsAnotherDevice
-from sycl_dnn.trace.torch_methods import VIEWS, alias, clone_of, unspoilt
+from sycl_dnn.trace.torch_methods import VIEWS, alias, unspoilt
 from sycl_dnn.trace.trace_state import running
 from sycl_dnn.trace.values import Tensor
 
@@ -264,8 +265,10 @@ class Operation:
         for leaf in leaves:
             unspoilt(self.name, leaf)
         result = trace.called(self, args, kwargs)
-        if self.name not in _RETURNING and any(result is leaf for leaf in leaves):
-            return clone_of(result)  # so that writes to the result do not affect the argument
+        if self.name not in _RETURNING:
+            if result.__class__ is tuple:
+                return tuple([_unshared(v, leaves) for v in result])
+            return _unshared(result, leaves)
         return self.as_view(leaves[0], result)
 
     def as_view(self, source: Any, result: Any) -> Any:
@@ -274,6 +277,15 @@ class Operation:
             for leaf in tree.leaves(result):
                 alias(source, leaf)
         return result
+
+
+def _unshared(value: Any, leaves: Sequence[Any]) -> Any:
+    """Return a result as an array of its own: writes to it do not affect arguments, nor theirs it.
+
+    The memory of the caller's arrays may change; other values never do.
+    """
+    is_callers = value.__class__ is Tensor and value.storage.argument is not None
+    return clone_of(value) if is_callers or any(value is leaf for leaf in leaves) else value
 
 
 def operation(body: Callable[P, R]) -> Function[P, R]:

@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 from sycl_dnn import tree
 from sycl_dnn.call.recorded_tensor import RecordedTensor
 from sycl_dnn.trace import functions
+from sycl_dnn.trace.cloning import clone_of
 from sycl_dnn.trace.indexing import full_key, numbers_of, taken_from
-from sycl_dnn.trace.torch_methods import ASSIGNMENT, VIEWS, ReadAfterWrite, clone_of, unspoilt
+from sycl_dnn.trace.torch_methods import ASSIGNMENT, VIEWS, ReadAfterWrite, unspoilt
 
 #: Views of which several elements are the same one in memory.
 _REPEATING = frozenset(("broadcast_to", "expand"))

@@ -11,7 +11,7 @@ from collections.abc import Container
 from typing import Any
 
 from sycl_dnn import tree
-from sycl_dnn.trace import layout
+from sycl_dnn.trace.cloning import clone_of
 from sycl_dnn.trace.refusals import NeedsArrays
 from sycl_dnn.trace.torch_methods import OfOthers
 from sycl_dnn.trace.trace_state import running_trace
@@ -91,23 +91,20 @@ def flushed(result: Any) -> Any:
         return result
     assigned, trace.buffers = trace.buffers, {}
     result = tree.map(lambda leaf: _apart(leaf, assigned), result)
+    values = {
+        key: _apart(module.__dict__["_buffers"][key[1]], assigned.keys() - {key})
+        for key, (module, *_) in assigned.items()
+    }
     for (_, name), (module, buffer, argument) in assigned.items():
-        buffers = module.__dict__["_buffers"]
-        trace.update(argument, buffers[name], f"{type(module).__name__}.{name}")
+        trace.assign_argument(argument, values[id(module), name], f"{type(module).__name__}.{name}")
         buffer.restore(argument)
-        buffers[name] = buffer
+        module.__dict__["_buffers"][name] = buffer
     return result
 
 
 def _apart(leaf: Any, assigned: Container[tuple[int, str]]) -> Any:
-    """Copy a result that shares memory with an assigned buffer."""
+    """Copy a tensor that shares memory with an assigned buffer."""
     marks = getattr(leaf, "marks", None)
     if isinstance(marks, BufferMarks) and (id(marks.module), marks.name) in assigned:
-        return leaf.trace.logged(_copied, leaf)
+        return clone_of(leaf)
     return leaf
-
-
-def _copied(x: Tensor) -> Tensor:
-    copy = x.trace.new(layout.like(x.desc, x.dtype), x.shape, x.dtype)
-    x.trace.steps.append(x.trace.copy_step(x, copy))
-    return x.trace.view(x, copy, lambda grad: grad)

@@ -13,6 +13,7 @@ import numpy as np
 from sycl_dnn._torch_habits import hint as hint_for
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import functions
+from sycl_dnn.trace.cloning import clone_of
 from sycl_dnn.trace.refusals import (
     NO_ATTRIBUTES,
     REFUSED,
@@ -306,13 +307,14 @@ class ArrayMethods(Reductions):
         """Return the values in another dtype."""
         if casting != "unsafe" or device is not None:
             raise TypeError("astype(): casting and device must be omitted for a traced array")
-        return functions.astype(self, dtype)
+        result = functions.astype(self, dtype)
+        return clone_of(result) if copy and result is self else result
 
     def copy(self, order: str = "C", **kwargs: Any) -> Any:
-        """Return the tensor itself, which nothing can write to."""
+        """Return the same elements, which writes to the tensor do not change."""
         if kwargs:
             raise TypeError(f"copy(): {', '.join(kwargs)} must be omitted for a traced array")
-        return self
+        return clone_of(self)
 
     def dot(self, b: Any, out: Any = None) -> Any:
         """Return the product with a vector, a matrix or a number."""

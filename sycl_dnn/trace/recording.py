@@ -21,6 +21,7 @@ from sycl_dnn.trace.descriptors import (
     wide_values,
 )
 from sycl_dnn.trace.gpu_layouts import safe_softmax
+from sycl_dnn.trace.old_contents import set_apart
 from sycl_dnn.trace.steps import (
     ArrayStep,
     Composed,
@@ -240,6 +241,14 @@ class Trace(TraceState):
         self.alone |= {storage} if is_alone else set()
         # Copies in other layouts show the old content.
         self._reordered.pop(storage, None)
+
+    def assign_argument(
+        self, argument: Tensor, value: Tensor, name: str, is_alone: bool = False
+    ) -> None:
+        """Do as ``update``, but let views of the argument keep the old content."""
+        if self._repeated is None and argument.desc is not None:
+            set_apart(self, argument)
+        self.update(argument, value, name, is_alone)
 
     def written_into(self, whole: Tensor, place: Tensor, value: Tensor) -> Tensor:
         """Record a copy of ``value`` into ``place``, a view of ``whole``; not on the tape."""

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from sycl_dnn.trace import functions
+from sycl_dnn.trace.cloning import clone_of, contiguous
 
 NUMPY_WORDS = frozenset(("axis", "axis1", "axis2", "keepdims", "ddof", "out", "decimals"))
 
@@ -219,7 +220,7 @@ def _repeat(x: Any, *sizes: Any, repeats: Any = None) -> Any:
     for axis, count in enumerate(counts):
         if count != 1:
             x = functions.cat([x] * count, axis)
-    return x
+    return x if any(count != 1 for count in counts) else clone_of(x)
 
 
 _DEVICES = {"cpu": "cpu", "cuda": "gpu", "gpu": "gpu", "xpu": "gpu"}
@@ -271,16 +272,6 @@ def _detach(x: Any) -> Any:
     from sycl_dnn.trace.gradients import stopped
 
     return alias(x, stopped(x))
-
-
-def clone_of(x: Any) -> Any:
-    """Return the same elements with their own marks: writes to the clone do not affect ``x``."""
-    return x.trace.logged(_cloned, x)
-
-
-def _cloned(x: Any) -> Any:
-    clone = type(x)(x.trace, x.storage, x.desc, x.dtype, x.shape, x.offset, x.strides)
-    return x.trace.view(x, clone, lambda grad: grad)
 
 
 def _new(x: Any, size: tuple[Any, ...], value: Any, dtype: Any) -> Any:
@@ -412,7 +403,7 @@ SWITCHED: dict[str, Callable[..., Any]] = {
 
 #: Names that dpnp's arrays lack.
 ADDED: dict[str, Callable[..., Any]] = {
-    "bfloat16": _as("bfloat16"), "bool": _as("bool"), "clone": clone_of, "contiguous": _itself,
+    "bfloat16": _as("bfloat16"), "bool": _as("bool"), "clone": clone_of, "contiguous": contiguous,
     "cpu": _itself, "detach": _detach, "dim": lambda x: x.ndim, "ndimension": lambda x: x.ndim,
     "double": _as("float64"), "expand": _expand,
     "expand_as": lambda x, other: _expand(x, *other.shape), "float": _as("float32"),

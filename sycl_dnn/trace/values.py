@@ -102,6 +102,7 @@ class Storage:
 
     __slots__ = (
         "argument", "constant", "desc", "is_shared", "memory", "repeat", "scalar", "source",
+        "views",
     )  # fmt: skip
 
     def __init__(
@@ -129,6 +130,9 @@ class Storage:
         self.is_shared = False
         #: The tensor whose elements it repeats along axes; None otherwise.
         self.source: Tensor | None = None
+        #: Weak references to the tensors over an argument that a call may update.
+        is_variable = argument is not None and not self.constant and not scalar
+        self.views: list[weakref.ref[Tensor]] | None = [] if is_variable else None
 
     @property
     def nbytes(self) -> int:
@@ -145,7 +149,8 @@ class Tensor(TorchMethods, ArrayMethods, ForeignFunctions, Operators, dpnp.ndarr
     """
 
     __slots__ = (
-        "_shape", "_trace", "desc", "dtype", "marks", "offset", "storage", "strides",
+        "__weakref__", "_shape", "_trace", "desc", "dtype", "marks", "offset", "storage",
+        "strides",
     )  # fmt: skip
 
     def __init__(
@@ -162,6 +167,8 @@ class Tensor(TorchMethods, ArrayMethods, ForeignFunctions, Operators, dpnp.ndarr
         # garbage collection.
         self._trace = weakref.ref(trace)
         self.storage = storage
+        if storage.views is not None:
+            storage.views.append(weakref.ref(self))
         # There is nearly always a trace, so code that needs it does not check.
         self.desc: Any = desc
         self.dtype = dtypes.DtypeName(dtype)
