@@ -121,6 +121,7 @@ from sycl_dnn.functional.creation.factories import (
 )
 from sycl_dnn.functional.creation.random_numbers import (
     bernoulli,
+    multinomial,
     rand,
     rand_like,
     randint,
@@ -132,12 +133,20 @@ from sycl_dnn.functional.embeddings import embedding, embedding_bag, one_hot
 from sycl_dnn.functional.index import selected
 from sycl_dnn.functional.index.gathering import (
     gather,
-    index_add,
     index_put,
     index_select,
     scatter,
     scatter_add,
     take_along_dim,
+)
+from sycl_dnn.functional.index.indexed_slices import (
+    index_add,
+    index_copy,
+    index_fill,
+    masked_scatter,
+    select_scatter,
+    slice_scatter,
+    take,
 )
 from sycl_dnn.functional.index.order_statistics import (
     kthvalue,
@@ -147,6 +156,7 @@ from sycl_dnn.functional.index.order_statistics import (
     quantile,
 )
 from sycl_dnn.functional.index.ordering import argsort, masked_select, nonzero, sort, topk, unique
+from sycl_dnn.functional.index.scattered_reductions import scatter_reduce
 from sycl_dnn.functional.loss.margins import (
     cosine_embedding_loss,
     hinge_embedding_loss,
@@ -200,6 +210,7 @@ from sycl_dnn.functional.pool.maximum import (
 )
 from sycl_dnn.functional.product.contraction import dot, einsum, mv, outer, tensordot
 from sycl_dnn.functional.product.matmul import addmm, baddbmm, bilinear, bmm, linear, matmul, mm
+from sycl_dnn.functional.product.matrices import corrcoef, cov, cross, diff, trace
 from sycl_dnn.functional.quantized.quantize import (
     QuantizedTensor,
     dequantize,
@@ -218,6 +229,7 @@ from sycl_dnn.functional.recurrent.packed import (
     pack_padded_sequence,
     pad_packed_sequence,
 )
+from sycl_dnn.functional.reduction.counts import bincount, histc
 from sycl_dnn.functional.reduction.cumulative import (
     cummax,
     cummin,
@@ -255,13 +267,14 @@ from sycl_dnn.functional.shape.axes import (
     diagonal,
     hstack,
     movedim,
+    rot90,
     select,
     swapaxes,
     unbind,
     vstack,
 )
 from sycl_dnn.functional.shape.interpolate import interpolate
-from sycl_dnn.functional.shape.joining import cat, chunk, narrow, split, stack
+from sycl_dnn.functional.shape.joining import cat, chunk, narrow, split, stack, tensor_split
 from sycl_dnn.functional.shape.padding import pad
 from sycl_dnn.functional.shape.reshaping import (
     channel_shuffle,

@@ -142,22 +142,6 @@ def flipud(input: Any) -> Any:
     return F.flip(input, (0,))
 
 
-def rot90(input: Any, k: int = 1, dims: Sequence[int] = (0, 1)) -> Any:
-    """Rotate ``k`` times by 90 degrees, from the first towards the second of ``dims``."""
-    first, second = dims
-    turns = k % 4
-    flipped = (
-        F.flip(input, {1: (second,), 2: (first, second), 3: (first,)}[turns]) if turns else input
-    )
-    return F.swapaxes(flipped, first, second) if turns % 2 else flipped
-
-
-def take(input: Any, index: Any) -> Any:
-    """Return the elements of the flattened array at flat indices."""
-    flat = F.reshape(input, (input.size,))
-    return F.reshape(F.index_select(flat, 0, F.reshape(index, (index.size,))), index.shape)
-
-
 def diag_embed(input: Any) -> Any:
     """Return matrices whose diagonals are the last axis."""
     n = input.shape[-1]
@@ -247,68 +231,19 @@ def kron(input: Any, other: Any) -> Any:
     return F.reshape(product, (a * c, b * d))
 
 
-def trace(input: Any) -> Any:
-    """Return the sum of the diagonal of a matrix."""
-    _check_rank("trace", 2, input=input)
-    return F.sum(F.diagonal(input))
-
-
-def cross(input: Any, other: Any, dim: int = -1) -> Any:
-    """Return the cross products of vectors of three elements along an axis."""
-    for argument, x in (("input", input), ("other", other)):
-        _check("cross", argument, f"have 3 elements along axis {dim}", x.shape[dim] == 3, x)
-
-    def turned(x: Any, shift: int) -> Any:
-        return F.roll(x, shift, dim)
-
-    return turned(input, -1) * turned(other, -2) - turned(input, -2) * turned(other, -1)
-
-
-def diff(input: Any, n: int = 1, dim: int = -1) -> Any:
-    """Return the differences of neighbors along an axis, ``n`` times."""
-    for _ in range(n):
-        length = input.shape[dim] - 1
-        input = F.narrow(input, dim, 1, length) - F.narrow(input, dim, 0, length)
-    return input
-
-
 def trapezoid(y: Any, x: Any = None, *, dx: float = 1.0, dim: int = -1) -> Any:
     """Integrate along an axis by the trapezoidal rule, at points ``x`` or with a distance."""
     length = y.shape[dim] - 1
     means = (F.narrow(y, dim, 1, length) + F.narrow(y, dim, 0, length)) / 2
     if x is None:
         return F.sum(means, dim) * dx
-    steps = diff(x)
+    steps = F.diff(x)
     if x.ndim == 1:
         steps = F.reshape(steps, (length,) + (1,) * (y.ndim - 1 - dim % y.ndim))
     return F.sum(means * steps, dim)
 
 
 # --- Statistics
-
-
-def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
-    """Count the occurrences of each number of a vector, or sum their weights."""
-    _check_rank("bincount", 1, input=input)
-    is_counted = not is_floating_point(input) and (not input.size or int(F.min(input)) >= 0)
-    _check("bincount", "input", "be of integers that are not negative", is_counted, input)
-    size = max(int(F.max(input)) + 1 if input.size else 0, minlength)
-    values = F.ones_like(input).astype("int64") if weights is None else weights
-    return F.scatter_add(
-        F.zeros(size, dtype=str(values.dtype), device=input.device),
-        0,
-        input.astype("int64"),
-        values,
-    )
-
-
-def cov(input: Any, *, correction: int = 1) -> Any:
-    """Return the covariance matrix of variables, the rows of a matrix."""
-    _check("cov", "input", "have at most 2 axes", input.ndim <= 2, input)
-    x = input if input.ndim == 2 else F.reshape(input, (1, input.size))
-    centered = x - F.mean(x, 1, True)
-    covariance = F.matmul(centered, F.transpose(centered, 0, 1)) / (x.shape[1] - correction)
-    return covariance if input.ndim == 2 else F.reshape(covariance, ())
 
 
 def searchsorted(sorted_sequence: Any, input: Any, *, right: bool = False) -> Any:
@@ -322,19 +257,6 @@ def searchsorted(sorted_sequence: Any, input: Any, *, right: bool = False) -> An
 def bucketize(input: Any, boundaries: Any, *, right: bool = False) -> Any:
     """Return the index of the interval between boundaries that contains each element."""
     return searchsorted(boundaries, input, right=right)
-
-
-def multinomial(input: Any, num_samples: int, replacement: bool = False) -> Any:
-    """Draw indices from rows of unnormalized probabilities, by the Gumbel-max trick."""
-    scores = F.log(input.astype("float32"))
-    if replacement:
-        scores = F.unsqueeze(scores, -2)
-        shape = (*scores.shape[:-2], num_samples, scores.shape[-1])
-        scores = F.broadcast_to(scores, shape)
-    noise = -F.log(-F.log(F.rand_like(scores)))
-    if replacement:
-        return F.argmax(scores + noise, -1)
-    return F.topk(scores + noise, num_samples, -1)[1]
 
 
 # --- Names of environments
@@ -376,44 +298,6 @@ def isin(elements: Any, test_elements: Any) -> Any:
     return F.any(F.eq(F.unsqueeze(elements, -1), F.reshape(test_elements, (-1,))), -1)
 
 
-def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:
-    """Return an array with a value written at indices along an axis."""
-    places = _slices(input, dim, F.where(index < 0, index + input.shape[dim], index))
-    if hasattr(value, "shape"):
-        value = F.expand(F.astype(value, str(input.dtype)), places.shape)
-    return F.scatter(input, dim, places, value)
-
-
-def index_copy(input: Any, dim: int, index: Any, source: Any) -> Any:
-    """Return an array with another one's slices written at indices along an axis."""
-    return F.scatter(input, dim, _slices(input, dim, index), source)
-
-
-def _slices(input: Any, dim: int, index: Any) -> Any:
-    """Return an index of slices as one of elements."""
-    dim %= input.ndim
-    shape = (*input.shape[:dim], index.shape[0], *input.shape[dim + 1 :])
-    return F.expand(F.reshape(index, (-1, *(1,) * (input.ndim - dim - 1))), shape)
-
-
-def scatter_reduce(
-    input: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True
-) -> Any:
-    """Add or average elements by index; torch's other reductions are refused."""
-    if reduce not in ("sum", "mean"):
-        raise NotImplementedError(f"scatter_reduce: reduce must be 'sum' or 'mean', got {reduce!r}")
-    src = F.astype(src, str(input.dtype))
-    zeros, ones = F.zeros_like(input), F.ones_like(src)
-    counts = F.scatter_add(zeros, dim, index, ones)
-    initial = input if include_self else F.where(F.eq(counts, 0), input, zeros)
-    total = F.scatter_add(initial, dim, index, src)
-    if reduce == "sum":
-        return total
-    counts = counts + 1 if include_self else F.clamp(counts, min=1)
-    divided = F.div if dtypes.is_float(str(input.dtype)) else F.floor_divide
-    return divided(total, counts)
-
-
 def _windows(input: Any, dimension: int, size: int, step: int) -> Any:
     """Return ``x.unfold(dimension, size, step)``: windows along an axis, a copy."""
     dim = dimension % input.ndim
@@ -436,13 +320,11 @@ def autocast(
 #: Those that are methods of arrays in torch, too.
 functions.add_methods({
     **{name: globals()[name] for name in (
-        "absolute", "allclose", "arccos", "arcsin", "arctan", "arctan2", "bincount",
-        "clip", "cov", "cross", "deg2rad", "diag_embed", "diff", "divide",
-        "equal", "fix", "fliplr", "flipud", "frac", "greater", "greater_equal", "heaviside",
-        "hypot", "index_copy", "index_fill", "inner", "isclose", "kron", "less",
-        "less_equal", "moveaxis", "multinomial", "multiply", "negative",
-        "not_equal", "positive", "rad2deg", "ravel", "rot90", "scatter_reduce", "sgn", "sinc",
-        "subtract", "true_divide", "vdot", "xlogy",
+        "absolute", "allclose", "arccos", "arcsin", "arctan", "arctan2", "clip", "deg2rad",
+        "diag_embed", "divide", "equal", "fix", "fliplr", "flipud", "frac", "greater",
+        "greater_equal", "heaviside", "hypot", "inner", "isclose", "kron", "less",
+        "less_equal", "moveaxis", "multiply", "negative", "not_equal", "positive",
+        "rad2deg", "ravel", "sgn", "sinc", "subtract", "true_divide", "vdot", "xlogy",
     )},
     "unfold": _windows,
 })  # fmt: skip

@@ -124,8 +124,8 @@ def unspoilt(reader: str, value: Any) -> Any:
 #: Functions whose results are views of their input in torch: a write to one is seen by the other.
 VIEWS = frozenset((
     "broadcast_to", "chunk", "diagonal", "expand", "flatten", "movedim", "narrow", "permute",
-    "reshape", "select", "split", "squeeze", "swapaxes", "transpose", "unbind", "unflatten",
-    "unsqueeze",
+    "reshape", "select", "split", "squeeze", "swapaxes", "tensor_split", "transpose", "unbind",
+    "unflatten", "unsqueeze",
 ))  # fmt: skip
 
 

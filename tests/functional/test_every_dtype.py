@@ -29,6 +29,11 @@ OF_COMPLEX = {
     "einsum": lambda x, y: x @ y.T,
     "outer": lambda x, y: np.outer(x[0], y[1]),
     "cumprod": lambda x, y: np.cumprod(x, 1),
+    "cross": lambda x, y: np.cross(x[:, :3], y[:, 1:]),
+    "index_fill": lambda x, y: np.where(np.arange(4) < 2, 1, x),
+    "masked_scatter": lambda x, y: np.where(
+        x == y, y.ravel()[np.cumsum(x == y) - 1].reshape(2, 4), x
+    ),
 }
 _OF_ONE = (
     "relu", "relu6", "hardtanh", "leaky_relu", "elu", "selu", "celu", "gelu", "silu", "mish",
@@ -101,6 +106,14 @@ CALLS = {
     "median": "median(x, 1)[0]", "nanmedian": "nanmedian(x)", "kthvalue": "kthvalue(x, 2)[0]",
     "quantile": "quantile(x, 0.3, 1)", "nansum": "nansum(x, 1)", "nanmean": "nanmean(x)",
     "count_nonzero": "count_nonzero(x, 1)", "aminmax": "aminmax(x, dim=1)[1]",
+    "index_fill": "index_fill(x, 1, n, 1)", "take": "take(x, n)", "trace": "trace(x)",
+    "index_copy": "index_copy(x, 0, n, y)", "masked_scatter": "masked_scatter(x, x == y, y)",
+    "slice_scatter": "slice_scatter(x, y[:, 1:3], 1, 1, 3)", "rot90": "rot90(x)",
+    "select_scatter": "select_scatter(x, y[0], 0, 1)", "diff": "diff(x)", "cov": "cov(x)",
+    "scatter_reduce": "scatter_reduce(x, 0, zeros_like(x, dtype='int64'), y, 'amax')",
+    "scatter_reduce of products": "scatter_reduce(x, 0, zeros_like(x, dtype='int64'), y, 'prod')",
+    "cross": "cross(x[:, :3], y[:, 1:], 1)", "tensor_split": "tensor_split(x, 3, 1)[2]",
+    "histc": "histc(x, 3)", "corrcoef": "corrcoef(x)",
 }  # fmt: skip
 #: Each function with bool and complex numbers, and with two of the others in turn: dpnp compiles a
 #: kernel for each dtype of each function.

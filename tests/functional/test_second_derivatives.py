@@ -137,6 +137,12 @@ CALLS = [
     "index_put(u * u, (t,), p * u, accumulate=True)", "sort(u * u, 1)[0]", "topk(u * u, 2)[0]",
     "median(u * u, 1)[0]", "nanmedian(u * p)", "kthvalue(u * u, 2)[0]", "quantile(u * p, 0.4, 1)",
     "nanquantile(u * u, p[0] / 2)", "nansum(u * u, 0)", "nanmean(u * p)", "aminmax(u * p)[1]",
+    "index_copy(u * u, 0, t, p * u)", "index_fill(u * u, 1, t, 2.0)", "take(u * u, k)",
+    "masked_scatter(u * u, m, p * u)", "slice_scatter(u * u, p[:, :2] * u[:, 2:], 1, 1, 3)",
+    "select_scatter(u * u, v * v, 0, 1)", "diff(u * u, 2)", "rot90(u * u)", "trace(u * p)",
+    "tensor_split(u * u, 3, 1)[0]", "cross(u[:, :3], p[:, 1:], 0)", "cov(u)", "corrcoef(u)",
+    *(f"scatter_reduce(u * u, 1, k * 0 + 1, p * u, '{reduce}')"
+      for reduce in ("sum", "mean", "prod", "amax", "amin")),
     "(u * u)[1:, ::2]", "(u * u)[:, -1]", "u[t] * u",
 ]  # fmt: skip
 CALLS[CALLS.index("bce")] = "binary_cross_entropy(sigmoid(u), p / 2)"

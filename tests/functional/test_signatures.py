@@ -22,7 +22,8 @@ OWN = {
 }  # fmt: skip
 #: torch's have several overloads, or memory parameters that are meaningless here.
 SEVERAL = {"arange", "bernoulli", "empty", "eye", "full", "linspace", "ones", "rand", "randint",
-           "randn", "randperm", "std_mean", "tensordot", "unique", "var_mean", "zeros"}  # fmt: skip
+           "randn", "randperm", "std_mean", "tensor_split",
+           "tensordot", "unique", "var_mean", "zeros"}  # fmt: skip
 #: torch's are internal and take no defaults: all weights in one list, flags by position.
 SEQUENCES = {"gru", "lstm", "rnn_relu", "rnn_tanh"}
 #: (function, parameter): torch's default, ours, and why they differ.
@@ -42,7 +43,7 @@ ADDED = {**{n: {"seed"} for n in ("dropout", "dropout1d", "dropout2d", "dropout3
          "sort": {"stable"}, "argsort": {"stable"},
          "nonzero": {"as_tuple"}}  # fmt: skip
 _OF_MEMORY = {"device", "layout", "memory_format", "pin_memory"}
-MISSING = {"norm": {"dtype"}} | dict.fromkeys(
+MISSING = {"norm": {"dtype"}, "multinomial": {"generator"}} | dict.fromkeys(
     ("empty_like", "full_like", "ones_like", "rand_like", "randn_like", "zeros_like"), _OF_MEMORY
 )
 #: Every function takes ``out``, by name.

@@ -20,6 +20,8 @@ FORMS = {
     "bitwise_xor": "Tensor", "bitwise_left_shift": "Tensor", "bitwise_right_shift": "Tensor",
     "clamp_max": "", "clamp_min": "", "index_add": "", "lerp": "Scalar", "masked_fill": "Scalar",
     "movedim": "intlist", "count_nonzero": "dim_IntList", "kthvalue": "", "median": "dim",
+    "index_fill": "int_Scalar", "scatter_reduce": "two", "index_copy": "", "take": "", "trace": "",
+    "bincount": "", "histc": "", "multinomial": "",
     "nanmedian": "dim", "quantile": "scalar", "nanquantile": "scalar", "select": "int",
     "unbind": "int",
     "outer": "", "repeat_interleave": "self_Tensor", "scatter": "src", "scatter_add": "",

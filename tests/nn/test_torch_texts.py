@@ -339,7 +339,7 @@ REFUSED = {
     **{name: (lambda x, name=name: getattr(x, name)(0), f"no attribute '{name}'")
        for name in ("unsqueeze_", "squeeze_", "t_")},
     **{name: (lambda x, name=name: getattr(F, name)(x, x), f"no attribute '{name}'")
-       for name in ("concat", "clip", "multiply", "row_stack", "multinomial",
+       for name in ("concat", "clip", "multiply", "row_stack",
                     "as_tensor", "upsample", "rrelu", "fft", "polar",
                     "view_as_complex", "fractional_max_pool2d", "Tensor")},
     "no_grad": (lambda x: F.no_grad(), "no attribute 'no_grad'"),

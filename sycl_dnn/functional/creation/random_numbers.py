@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random arrays: rand, randn, randint, randperm, bernoulli and ``*_like``."""
+"""Random arrays: rand, randn, randint, randperm, bernoulli, multinomial and ``*_like``."""
 
 from __future__ import annotations
 
@@ -10,10 +10,15 @@ import dpnp
 from sycl_dnn.call.operation import named
 from sycl_dnn.device import default_queue
 from sycl_dnn.functional.activation.dropout import NextSeed, generator, next_seed
-from sycl_dnn.functional.arithmetic.comparison import lt
+from sycl_dnn.functional.arithmetic.binary import sub
+from sycl_dnn.functional.arithmetic.comparison import clamp, lt
 from sycl_dnn.functional.arithmetic.convert import asarray, astype, constant_call, converted
+from sycl_dnn.functional.arithmetic.elementwise import log, neg
 from sycl_dnn.functional.creation.factories import LIKE, check_place, documented, shape_of
-from sycl_dnn.functional.shape.reshaping import checked_int
+from sycl_dnn.functional.index.ordering import topk
+from sycl_dnn.functional.reduction.extremes import argmax
+from sycl_dnn.functional.shape.arrangement import broadcast_to
+from sycl_dnn.functional.shape.reshaping import checked_int, unsqueeze
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace.module_arrays import in_manner
 from sycl_dnn.trace.trace_state import running_trace
@@ -239,3 +244,55 @@ def bernoulli(input: dpnp.ndarray | Array) -> dpnp.ndarray | Array:
     """
     uniform = _like("bernoulli", input, "float32")
     return in_manner(astype(lt(uniform, astype(input, "float32")), input.dtype))
+
+
+def multinomial(
+    input: dpnp.ndarray | Array, num_samples: int, replacement: bool = False
+) -> dpnp.ndarray | Array:
+    """Draw indices from rows of probabilities, which need not add up to 1.
+
+    Parameters
+    ----------
+    input : array (n,) or (m, n)
+        Not negative, floating point.
+    num_samples : int
+    replacement : bool
+        Whether an index may be drawn again.
+
+    Returns
+    -------
+    array (num_samples,) or (m, num_samples) of int64
+
+    Raises
+    ------
+    TypeError
+        The dtype is not floating point, or ``input`` is not an array.
+    ValueError
+        A size is wrong.
+
+    Notes
+    -----
+    Each call draws the next seed of the generator that ``manual_seed`` seeds. Probabilities are not
+    read by the host: if fewer are positive than are drawn, others are drawn, too. Source:
+    ``torch.multinomial``.
+    """
+    name = "multinomial"
+    count = checked_int(name, "num_samples", num_samples, 1)
+    if not hasattr(input, "shape") or input.ndim not in (1, 2) or not input.shape[-1]:
+        shape = getattr(input, "shape", type(input).__name__)
+        raise ValueError(f"{name}: input must have 1 or 2 axes, with elements, got {shape}")
+    if count > input.shape[-1] and not replacement:
+        raise ValueError(
+            f"{name}: num_samples must be at most {input.shape[-1]} without replacement, got "
+            f"{count}"
+        )
+    if not dtypes.is_float(dtypes.name_of(input.dtype)):
+        raise TypeError(f"{name}: input must be floating-point, got {input.dtype}")
+    scores = log(astype(input, "float32"))
+    if replacement:
+        shape = (*input.shape[:-1], count, input.shape[-1])
+        scores = broadcast_to(unsqueeze(scores, -2), shape)
+    # The largest sum with noise of the Gumbel distribution; uniform numbers are never 0.
+    uniform = clamp(_like(name, scores, "float32"), 2.0**-25)
+    noisy = sub(scores, log(neg(log(uniform))))
+    return in_manner(argmax(noisy, -1) if replacement else topk(noisy, count, -1)[1])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Indexed reads and writes: gather, take_along_dim, index_select, scatter, index_add, index_put."""
+"""Indexed reads and writes: gather, take_along_dim, index_select, scatter, index_put."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import dpnp
 
 from sycl_dnn.call.operation import operation, templated
-from sycl_dnn.functional.arithmetic.binary import mul
 from sycl_dnn.functional.arithmetic.comparison import where
 from sycl_dnn.functional.arithmetic.operands import broadcasts_to, check_arrays
 from sycl_dnn.functional.creation.factories import filled_in
@@ -206,8 +205,10 @@ def _values_like(name: str, argument: str, x: Tensor, value: Any, shape: tuple[i
     return value
 
 
-def scattered(name: str, x: Tensor, dim: Any, index: Any, src: Any, accumulate: bool) -> Tensor:
-    """Return ``x`` with ``src`` written or added at ``index`` along an axis."""
+def aligned(
+    name: str, x: Tensor, dim: Any, index: Any, src: Any
+) -> tuple[int, Tensor, Tensor] | None:
+    """Return the axis, and an index and values as long as ``x`` on other axes; None if empty."""
     axis = check_axis(name, dim, x.ndim)
     index = check_index(name, "index", index)
     values = _values_like(name, "src", x, src, index.shape)
@@ -219,9 +220,8 @@ def scattered(name: str, x: Tensor, dim: Any, index: Any, src: Any, accumulate: 
             f"{name}: src must be as long as index, of shape {index.shape}, got {values.shape}"
         )
     if not (index.size and x.size):
-        return x
+        return None
     values = indexing.taken(values, tuple(slice(n) for n in index.shape)) if index.ndim else values
-    shape = x.shape
     x, index, values = (t if t.ndim else reshape(t, (1,)) for t in (x, index, values))
     _check_index_shape(name, x, axis, index)
     # An index shorter than ``x`` is padded with out-of-range entries, which write nothing.
@@ -229,7 +229,17 @@ def scattered(name: str, x: Tensor, dim: Any, index: Any, src: Any, accumulate: 
     if any(after for _, after in widths):
         index = computed(lambda node: pad(node, widths, -1), index)
         values = rearranged(values, lambda node: pad(node, widths))
-    return reshape(written(x, values, index, axis, is_added=accumulate), shape)
+    return axis, index, values
+
+
+def scattered(name: str, x: Tensor, dim: Any, index: Any, src: Any, accumulate: bool) -> Tensor:
+    """Return ``x`` with ``src`` written or added at ``index`` along an axis."""
+    parts = aligned(name, x, dim, index, src)
+    if parts is None:
+        return x
+    axis, index, values = parts
+    whole = x if x.ndim else reshape(x, (1,))
+    return reshape(written(whole, values, index, axis, is_added=accumulate), x.shape)
 
 
 def _sizes(x: Tensor, index: Tensor) -> zip[tuple[int, int]]:
@@ -376,55 +386,3 @@ def _put(
     )
     inverse = [(*indexed, *rest).index(a) for a in range(x.ndim)]
     return transpose(reshape(result, moved.shape), inverse)
-
-
-@operation
-def index_add(
-    input: Tensor, dim: int, index: dpnp.ndarray, source: Tensor,
-    *, alpha: float = 1,
-) -> Tensor:  # fmt: skip
-    """Add slices along an axis by index: ``out[:, index[j]] += alpha * source[:, j]``.
-
-    Parameters
-    ----------
-    input : array (*A, n, *B)
-        Any dtype except bool.
-    dim : int
-    index : array (m,) of int32 or int64
-    source : array (*A, m, *B)
-        Same dtype as ``input``.
-    alpha : number
-        Scale factor.
-
-    Returns
-    -------
-    array (*A, n, *B)
-
-    Raises
-    ------
-    TypeError
-        ``index`` is not an integer array, or ``source`` has another dtype.
-    ValueError
-        The shapes do not match.
-
-    Notes
-    -----
-    The host does not read the index; out-of-range entries are ignored. Differentiable to any order.
-    Source: ``torch.index_add``.
-    """
-    name = "index_add"
-    index = check_index(name, "index", index)
-    axis = check_axis(name, dim, input.ndim)
-    check_arrays(name, source=source)
-    expected = (*input.shape[:axis], index.size, *input.shape[axis + 1 :])
-    if index.ndim > 1 or not input.ndim or source.shape != expected:
-        raise ValueError(
-            f"{name}: source must have shape {expected} for index of {index.shape}, got "
-            f"{source.shape}"
-        )
-    if input.dtype == "bool":
-        raise TypeError(f"{name}: input must not be bool")
-    aligned = [index.size if a == axis else 1 for a in range(input.ndim)]
-    indices = spread(reshape(index, tuple(aligned)), expected)
-    scaled = source if alpha == 1 else mul(source, alpha)
-    return scattered(name, input, dim, indices, scaled, True)

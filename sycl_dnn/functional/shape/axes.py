@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""movedim, swapaxes, unbind, select, hstack, vstack, diagonal and diag."""
+"""rot90, movedim, swapaxes, unbind, select, hstack, vstack, diagonal and diag."""
 
 from __future__ import annotations
 
@@ -9,12 +9,44 @@ from typing import Any
 from sycl_dnn.call.operation import named, operation, templated
 from sycl_dnn.functional.arithmetic.comparison import where
 from sycl_dnn.functional.creation.factories import eye
-from sycl_dnn.functional.shape.arrangement import roll
+from sycl_dnn.functional.shape.arrangement import flip, roll
 from sycl_dnn.functional.shape.joining import cat, check_tensors, pieces
 from sycl_dnn.functional.shape.padding import pad
 from sycl_dnn.functional.shape.reshaping import check_axes, check_axis, checked_int, transpose
 from sycl_dnn.trace import views
 from sycl_dnn.trace.values import Tensor
+
+
+@operation
+def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
+    """Rotate ``k`` times by 90 degrees, from the first towards the second of two axes.
+
+    Parameters
+    ----------
+    input : array of two or more axes
+    k : int
+    dims : sequence of two int
+
+    Returns
+    -------
+    array
+
+    Raises
+    ------
+    ValueError
+        ``dims`` are not two different axes.
+
+    Notes
+    -----
+    Source: ``torch.rot90``.
+    """
+    axes = check_axes("rot90", dims, input.ndim)
+    if len(set(axes)) != 2 or len(axes) != 2:
+        raise ValueError(f"rot90: dims must be two different axes, got {tuple(dims)}")
+    turns, (first, second) = k % 4, axes
+    flipped = [[], [second], [first, second], [first]][turns]
+    result = flip(input, flipped) if flipped else input
+    return transpose(result, first, second) if turns % 2 else result
 
 
 @operation

@@ -301,6 +301,46 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 
 
 @operation
+def tensor_split(
+    input: Tensor, indices_or_sections: int | Sequence[int], dim: int = 0
+) -> tuple[Tensor, ...]:
+    """Split an array into parts of nearly equal size, or at indices.
+
+    Parameters
+    ----------
+    input : array (*A, n, *B)
+    indices_or_sections : int or sequence of int
+        Number of parts, of which the first ones have an element more, or where the second and
+        later parts begin.
+    dim : int
+
+    Returns
+    -------
+    tuple of arrays (*A, n_i, *B)
+        Copies; views in a traced function.
+
+    Raises
+    ------
+    ValueError
+        There is no such axis, or the number of parts is less than 1.
+
+    Notes
+    -----
+    Source: ``torch.tensor_split``.
+    """
+    axis, given = check_axis("tensor_split", dim, input.ndim), indices_or_sections
+    n = input.shape[axis]
+    if isinstance(given, (tuple, list)):
+        places = [checked_int("tensor_split", "indices_or_sections", i) for i in given]
+        ends = [slice(0, i).indices(n)[1] for i in places]
+    else:
+        count = checked_int("tensor_split", "indices_or_sections", given, 1)
+        ends = [n // count * i + min(i, n % count) for i in range(1, count)]
+    bounds = zip([0, *ends], [*ends, n], strict=True)
+    return tuple(views.narrow(input, axis, a, max(b - a, 0)) for a, b in bounds)
+
+
+@operation
 def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     """Return ``length`` elements along an axis, starting at ``start``.
 

@@ -96,3 +96,19 @@ def test_random_numbers_follow_the_seed(name, queue):
     assert name == "randn" or (narrow < 1).all()
     y, pullback = sycl_dnn.vjp(lambda x: F.mul(x, like(x)), x)
     assert pullback(dpnp.ones_like(y))[0].shape == x.shape
+
+
+def test_draws_of_indices_follow_the_probabilities(queue):
+    sycl_dnn.manual_seed(0)
+    chances = dpnp.asarray([[1.0, 0.0, 3.0], [2.0, 2.0, 0.0]], dtype="f4", sycl_queue=queue)
+    drawn = F.multinomial(chances, 4000, replacement=True).asnumpy()
+    assert drawn.shape == (2, 4000)
+    shares = np.stack([(drawn == k).mean(1) for k in range(3)], 1)
+    np.testing.assert_allclose(shares, [[0.25, 0, 0.75], [0.5, 0.5, 0]], atol=0.04)
+    without = sycl_dnn.compile(lambda p: F.multinomial(p, 2))
+    assert np.sort(without(chances).asnumpy(), 1).tolist() == [[0, 2], [0, 1]]
+    assert F.multinomial(chances[0], 2).shape == (2,)
+    with pytest.raises(ValueError, match="num_samples must be at most 3 without replacement"):
+        F.multinomial(chances, 4)
+    with pytest.raises(TypeError, match="multinomial: input must be floating-point"):
+        F.multinomial(chances.astype("i4"), 1)

@@ -14,6 +14,7 @@ M, V = Spec((4, 6)), Spec((3,))
 CASES = [
     named("unbind", F.unbind, (X,), on_gpu=True),
     named("unbind-last", F.unbind, (X, -1)),
+    *(named(f"rot90-{k}", F.rot90, (X, k, (0, -1))) for k in (-1, 0, 1, 2)),
     named("select", F.select, (X, 1, -2)),
     named("movedim", F.movedim, (X, 0, -1)),
     named("movedim-several", F.movedim, (Spec((2, 3, 4, 5)), (0, 3), (2, 0))),
@@ -51,6 +52,7 @@ def test_nan_off_the_diagonal_does_not_leak(queue):
 @pytest.mark.parametrize(
     ("call", "words"),
     [
+        (lambda x: F.rot90(x, 1, (0, 0)), "rot90: dims must be two different axes"),
         (lambda x: F.unbind(x.sum()), "unbind: input must have an axis"),
         (lambda x: F.select(x, 0, 2), "select: index must be less than 2, got 2"),
         (lambda x: F.movedim(x, (0, 0), (0, 1)), "must name as many axes, each once"),

@@ -35,6 +35,8 @@ CASES = [
     named("split-strided", F.split, (Spec((6, 4), layout="strided"), 4)),
     named("chunk", F.chunk, (X, 3, 2)),
     named("chunk-few", F.chunk, (X, 7)),
+    named("tensor_split", F.tensor_split, (X, 3, 2)),
+    named("tensor_split-at", F.tensor_split, (X, (1, 3, 2, -1), 2)),
 ]
 CASES += [named(f"cat-{layout}", F.cat, (images(3, 8, layout=layout), 1)) for layout in LAYOUTS[1:]]
 NARROW = ("cat", "cat-channels", "stack", "split")

@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads and writes by flat indices, masks and slices: take, masked_scatter, index_copy, ..."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sycl_dnn.call.operation import operation, templated
+from sycl_dnn.functional.arithmetic.binary import mul
+from sycl_dnn.functional.arithmetic.comparison import where
+from sycl_dnn.functional.arithmetic.operands import check_arrays
+from sycl_dnn.functional.index.gathering import check_index, index_select, scattered
+from sycl_dnn.functional.index.selected import wrapped, written
+from sycl_dnn.functional.reduction.cumulative import cumsum
+from sycl_dnn.functional.shape.arrangement import spread
+from sycl_dnn.functional.shape.reshaping import check_axis, checked_int
+from sycl_dnn.lower.node_lowering import computed
+from sycl_dnn.trace.values import Tensor
+from sycl_dnn.trace.views import broadcast_shape, reshape
+
+if TYPE_CHECKING:
+    import dpnp
+
+_TEXT = """{summary}
+
+Parameters
+----------
+input : array (*A, n, *B)
+    Any dtype.
+{parameters}
+Returns
+-------
+array
+    {returns}
+
+Raises
+------
+TypeError
+    {types}
+ValueError
+    {errors}
+
+Notes
+-----
+{notes}Differentiable to any order. Source: ``torch.{name}``.
+"""
+_INDEX = "The host does not read the index: entries out of range are ignored. "
+_WORDS = {
+    "returns": "Shape and dtype of ``input``, which is not written to.", "notes": _INDEX,
+    "types": "``index`` is not an integer array, or the values have another dtype.",
+    "errors": "The shapes do not match.",
+}  # fmt: skip
+
+
+def _of_elements(
+    name: str, x: Tensor, dim: Any, index: Any, *, wraps: bool = False
+) -> tuple[int, Tensor]:
+    """Return the axis, and an index of slices as one of elements of ``x``, which has axes."""
+    index, axis = check_index(name, "index", index), check_axis(name, dim, x.ndim)
+    if index.ndim > 1:
+        raise ValueError(f"{name}: index must have at most one axis, got shape {index.shape}")
+    if wraps:
+        index = computed(lambda i: wrapped(i, x.shape[axis]), index)
+    aligned = tuple(index.size if a == axis else 1 for a in range(x.ndim))
+    shape = (*x.shape[:axis], index.size, *x.shape[axis + 1 :])
+    return axis, spread(reshape(index, aligned), shape)
+
+
+def _with_axis(x: Tensor) -> Tensor:
+    return x if x.ndim else reshape(x, (1,))
+
+
+def _written(name: str, x: Tensor, axis: int, index: Tensor, source: Any, adds: bool) -> Tensor:
+    check_arrays(name, source=source)
+    if _with_axis(source).shape != index.shape:
+        raise ValueError(
+            f"{name}: source must have shape {index.shape} for the index, got {source.shape}"
+        )
+    result = scattered(name, _with_axis(x), axis, index, _with_axis(source), adds)
+    return reshape(result, x.shape)
+
+
+@operation
+@templated(_TEXT, **_WORDS)
+def index_add(
+    input: Tensor, dim: int, index: dpnp.ndarray, source: Tensor,
+    *, alpha: float = 1,
+) -> Tensor:  # fmt: skip
+    """Add slices along an axis by index: ``out[:, index[j]] += alpha * source[:, j]``.
+
+    dim : int
+    index : array (m,) of int32 or int64
+    source : array (*A, m, *B)
+        Same dtype as ``input``, not bool.
+    alpha : number
+        Scale factor.
+    """
+    if input.dtype == "bool":
+        raise TypeError("index_add: input must not be bool")
+    axis, elements = _of_elements("index_add", _with_axis(input), dim, index)
+    scaled = source if alpha == 1 else mul(source, alpha)
+    return _written("index_add", input, axis, elements, scaled, True)
+
+
+@operation
+@templated(_TEXT, **_WORDS)
+def index_copy(input: Tensor, dim: int, index: dpnp.ndarray, source: Tensor) -> Tensor:
+    """Write slices along an axis by index: ``out[:, index[j]] = source[:, j]``.
+
+    dim : int
+    index : array (m,) of int32 or int64
+        Of equal entries, any one is kept.
+    source : array (*A, m, *B)
+        Same dtype as ``input``.
+    """
+    axis, elements = _of_elements("index_copy", _with_axis(input), dim, index)
+    return _written("index_copy", input, axis, elements, source, False)
+
+
+@operation
+@templated(_TEXT, **_WORDS)
+def index_fill(input: Tensor, dim: int, index: dpnp.ndarray, value: Tensor | float) -> Tensor:
+    """Write a value along an axis at indices: ``out[:, index[j]] = value``.
+
+    dim : int
+    index : array (m,) of int32 or int64
+        Negative indices count from the end.
+    value : number, or array without axes
+    """
+    x = _with_axis(input)
+    axis, elements = _of_elements("index_fill", x, dim, index, wraps=True)
+    if isinstance(value, Tensor):
+        if value.ndim:
+            raise ValueError(f"index_fill: value must have no axes, got shape {value.shape}")
+        value = spread(input.trace.convert(value, str(input.dtype)), elements.shape)
+    return reshape(scattered("index_fill", x, axis, elements, value, False), input.shape)
+
+
+@operation
+@templated(
+    _TEXT, returns="Shape of ``index``, dtype of ``input``.", errors="``input`` is empty.",
+    types="``index`` is not an integer array.",
+    notes="The host does not read the index: out-of-range entries give NaN, or 0 for integers.\n",
+)  # fmt: skip
+def take(input: Tensor, index: dpnp.ndarray) -> Tensor:
+    """Return the elements of the flattened array at flat indices.
+
+    index : array of int32 or int64
+        Negative indices count from the end.
+    """
+    index = check_index("take", "index", index)
+    if index.size and not input.size:
+        raise ValueError(f"take: input must have elements to choose, got shape {input.shape}")
+    flat = index_select(reshape(input, (input.size,)), 0, reshape(index, (index.size,)))
+    return reshape(flat, index.shape)
+
+
+@operation
+@templated(
+    _TEXT, returns="The broadcast shape, dtype of ``input``.", errors="The shapes do not match.",
+    types="``mask`` is not bool, or ``source`` has another dtype.",
+    notes="Where ``source`` has too few elements, the result is NaN, or 0 for integers.\n",
+)  # fmt: skip
+def masked_scatter(input: Tensor, mask: dpnp.ndarray, source: Tensor) -> Tensor:
+    """Write the elements of an array, in order, where a mask is true.
+
+    mask : array of bool
+        Broadcasts with ``input``.
+    source : array
+        Same dtype as ``input``.
+    """
+    name = "masked_scatter"
+    check_arrays(name, mask=mask, source=source)
+    if mask.dtype != "bool":
+        raise TypeError(f"{name}: mask must have dtype bool, got {mask.dtype}")
+    if source.dtype != input.dtype:
+        raise TypeError(f"{name}: source must have dtype {input.dtype}, got {source.dtype}")
+    try:
+        shape = broadcast_shape(input.shape, mask.shape)
+    except ValueError:
+        shapes = f"{input.shape} and {mask.shape}"
+        raise ValueError(f"{name}: mask must broadcast with input, got shapes {shapes}") from None
+    x, chosen = spread(input, shape), spread(mask, shape)
+    if not math.prod(shape) or not source.size:
+        return x
+    places = computed(lambda n: n - 1, cumsum(reshape(chosen, (chosen.size,)), 0))
+    return where(chosen, reshape(take(source, places), shape), x)
+
+
+# --- Slices known while tracing
+
+
+def _replaced(name: str, x: Tensor, src: Any, axis: int, places: range, shape: Any) -> Tensor:
+    """Return ``x`` with values at ``places`` along an axis; ``shape`` is theirs in ``src``."""
+    check_arrays(name, src=src)
+    if src.shape != shape:
+        raise ValueError(f"{name}: src must have shape {shape}, got {src.shape}")
+    if src.dtype != x.dtype:
+        raise TypeError(f"{name}: src must have dtype {x.dtype}, got {src.dtype}")
+    if not src.size:
+        return x
+    aligned = [len(places) if a == axis else 1 for a in range(x.ndim)]
+    index = x.trace.literal(np.asarray(places).reshape(aligned), "int64")
+    values = reshape(src, (*x.shape[:axis], len(places), *x.shape[axis + 1 :]))
+    return written(x, values, index, axis)
+
+
+_KNOWN = _WORDS | {"types": "``src`` has another dtype.", "notes": ""}
+
+
+@operation
+@templated(_TEXT, **_KNOWN)
+def slice_scatter(
+    input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None,
+    step: int = 1,
+) -> Tensor:  # fmt: skip
+    """Replace a slice along an axis: ``out[:, start:end:step] = src``.
+
+    src : array
+        Same dtype, and the shape of the slice.
+    dim : int
+    start, end, step : int
+        As in Python; ``step`` is positive.
+    """
+    name = "slice_scatter"
+    axis, step = check_axis(name, dim, input.ndim), checked_int(name, "step", step, 1)
+    places = range(*slice(start, end, step).indices(input.shape[axis]))
+    shape = (*input.shape[:axis], len(places), *input.shape[axis + 1 :])
+    return _replaced(name, input, src, axis, places, shape)
+
+
+@operation
+@templated(_TEXT, **_KNOWN)
+def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
+    """Replace one slice along an axis: ``out[:, index] = src``.
+
+    src : array (*A, *B)
+        Same dtype.
+    dim : int
+    index : int
+        Negative counts from the end.
+    """
+    name = "select_scatter"
+    axis = check_axis(name, dim, input.ndim)
+    n = input.shape[axis]
+    at = checked_int(name, "index", index, -n)
+    if at >= n:
+        raise ValueError(f"{name}: index must be in [{-n}, {n - 1}], got {index}")
+    shape = (*input.shape[:axis], *input.shape[axis + 1 :])
+    return _replaced(name, input, src, axis, range(at % n, at % n + 1), shape)

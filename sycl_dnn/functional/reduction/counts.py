@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Histograms of integers and numbers: bincount and histc."""
+
+from __future__ import annotations
+
+import math
+
+import dpnp
+
+from sycl_dnn.call.operation import operation
+from sycl_dnn.functional.arithmetic.convert import converted
+from sycl_dnn.functional.arithmetic.elementwise import check_float
+from sycl_dnn.functional.arithmetic.operands import by_values, check_values
+from sycl_dnn.functional.index.selected import written
+from sycl_dnn.functional.shape.reshaping import checked_int
+from sycl_dnn.ir.node import Node, number
+from sycl_dnn.lower.node_lowering import computed
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.ops import arithmetic as ops
+from sycl_dnn.ops.creation import full
+from sycl_dnn.ops.reduction import MAX, MIN
+from sycl_dnn.ops.shape import broadcast_to
+from sycl_dnn.trace.pointwise import zeros
+from sycl_dnn.trace.values import Tensor
+from sycl_dnn.trace.views import reshape
+
+
+@by_values
+def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
+    """Count the occurrences of each number of a vector, or sum their weights.
+
+    Parameters
+    ----------
+    input : array (n,) of integers
+        Not negative.
+    weights : array (n,), optional
+    minlength : int
+        Minimum length of the result.
+
+    Returns
+    -------
+    array (max(input) + 1,) of int64, or of float32 or float64 with ``weights``
+
+    Raises
+    ------
+    TypeError
+        ``input`` is not an array of integers, or is traced by ``compile`` or ``plan``.
+    ValueError
+        A shape or number is wrong.
+
+    Notes
+    -----
+    The host waits for the device to learn the length. Not differentiable. Source:
+    ``torch.bincount``.
+    """
+    for argument, x in (("input", input), ("weights", weights)):
+        if x is not None:
+            check_values("bincount", argument, x)
+    minlength = checked_int("bincount", "minlength", minlength, 0)
+    if dpnp.dtype(input.dtype).kind not in "iu":
+        raise TypeError(f"bincount: input must be of integers, got {input.dtype}")
+    if input.ndim != 1:
+        raise ValueError(f"bincount: input must have one axis, got shape {input.shape}")
+    if weights is not None and weights.shape != input.shape:
+        raise ValueError(f"bincount: weights must have shape {input.shape}, got {weights.shape}")
+    if input.size and int(input.min()) < 0:
+        raise ValueError(f"bincount: input must not be negative, got {int(input.min())}")
+    if weights is not None and weights.dtype != "float32":
+        weights = weights.astype("float64")
+    size = max(int(input.max()) + 1 if input.size else 0, minlength)
+    dtype = "int64" if weights is None else str(weights.dtype)
+    if not input.size:
+        return dpnp.zeros(size, dtype=dtype, sycl_queue=input.sycl_queue)
+    result = dpnp.bincount(input.astype("int64"), weights, minlength=size)
+    return result.astype(dtype, copy=False)
+
+
+@operation
+def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
+    """Count the elements in intervals of equal width.
+
+    Parameters
+    ----------
+    input : array (*)
+        Floating point.
+    bins : int
+        At least 1.
+    min, max : number
+        Range of the intervals; if they are equal, that of the elements. Others are not counted.
+
+    Returns
+    -------
+    array (bins,)
+        dtype of ``input``.
+
+    Raises
+    ------
+    TypeError
+        The dtype is not floating point.
+    ValueError
+        ``bins`` is less than 1, or the range is not finite or empty.
+
+    Notes
+    -----
+    Not differentiable. Source: ``torch.histc``.
+    """
+    check_float("histc", input=input)
+    bins = checked_int("histc", "bins", bins, 1)
+    if not (math.isfinite(min) and math.isfinite(max) and min <= max):
+        raise ValueError(f"histc: max must be finite and at least min, got {min} and {max}")
+    wide = dtypes.wide(str(input.dtype))
+    counts = zeros(input.trace, (bins,), wide)
+    if not input.size:
+        return converted(counts, str(input.dtype))
+
+    def place(v: Node) -> Node:
+        """Return the interval of each element, -1 for none."""
+        v = ops.cast(v, wide)
+        low, high = (number(bound, wide) for bound in (min, max))
+        if min == max:
+            low, high = MIN(v, axes=(0,)), MAX(v, axes=(0,))
+            is_point = ops.EQ(low, high)
+            one = number(1, wide)
+            low, high = ops.where(is_point, low - one, low), ops.where(is_point, high + one, high)
+        at = ops.FLOOR((v - low) / (high - low) * bins)
+        last = number(bins - 1, wide)
+        at = ops.where(ops.GT(at, last), last, at)
+        is_inside = ops.LOGICAL_AND(ops.GE(v, low), ops.LE(v, high))
+        return ops.cast(ops.where(is_inside, at, broadcast_to(number(-1, wide), v.shape)), "int64")
+
+    flat = reshape(input, (input.size,))
+    ones = computed(lambda v: full(1, v.shape, wide), flat)
+    return converted(
+        written(counts, ones, computed(place, flat), 0, is_added=True), str(input.dtype)
+    )

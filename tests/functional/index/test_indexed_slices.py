@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Slices, masks and flat indices: index_copy, take, masked_scatter, slice_scatter, ..."""
+
+import dpnp
+import numpy as np
+import pytest
+from functional.case import Case, Spec
+from functional.checks import Checks
+from functional.torch_functions import of_torch
+
+from sycl_dnn import functional as F
+
+X, COLUMNS, K = Spec((3, 5)), Spec((3, 2)), Spec((2,), "places", high=5)
+
+
+def _case(words, *args, **options):
+    name = words.partition("-")[0]
+    dtype = options.pop("dtype", "float32")
+    return Case(words, getattr(F, name), args, options, of_torch(name), dtype)
+
+
+CASES = [
+    _case("index_add", X, 1, K, COLUMNS, alpha=2), _case("index_copy", X, 1, K, COLUMNS),
+    _case("index_copy-bf16", X, -1, K, COLUMNS, dtype="bfloat16"),
+    _case("index_fill", X, 1, K, 2.5), _case("index_fill-array", X, 1, K, Spec(())),
+    _case("take", X, Spec((2, 4), "integer", high=15)),
+    _case("masked_scatter", X, Spec((5,), "integer", high=2, dtype="bool"), Spec((4, 4))),
+    _case("slice_scatter", X, COLUMNS, 1, 1, 5, 2), _case("slice_scatter-rows", X, X),
+    _case("select_scatter", X, Spec((5,)), 0, -1), _case("select_scatter-1", X, Spec((3,)), 1, 2),
+]  # fmt: skip
+
+
+class TestCases(Checks):
+    cases = CASES
+    may_be_slow = CASES
+
+
+def test_indices_from_the_end_and_out_of_range(queue):
+    x = dpnp.asarray([1.0, 2.0, 3.0], dtype="f4", sycl_queue=queue)
+    index = dpnp.asarray([-1, 7], sycl_queue=queue)
+    np.testing.assert_array_equal(F.take(x, index).asnumpy(), [3, np.nan])
+    assert F.index_fill(x, 0, index, 9).asnumpy().tolist() == [1, 2, 9]
+    assert F.index_copy(x, 0, index, x[:2]).asnumpy().tolist() == [1, 2, 3]
+    few = F.masked_scatter(x, x > 0, x[:2] * 2).asnumpy()
+    np.testing.assert_array_equal(few, [2, 4, np.nan])
+    assert F.slice_scatter(x, x[:0], 0, 3).asnumpy().tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda x, i: F.index_copy(x, 1, i[None], x), ValueError, "index must have at most one"),
+        (lambda x, i: F.index_copy(x, 1, i, x), ValueError, r"source must have shape \(4, 2\)"),
+        (lambda x, i: F.index_fill(x, 1, i, x), ValueError, "value must have no axes"),
+        (lambda x, i: F.take(x, x), TypeError, "take: index must be int32 or int64, got float32"),
+        (lambda x, i: F.take(x[:0], i), ValueError, "take: input must have elements"),
+        (lambda x, i: F.slice_scatter(x, x, 1, 1), ValueError, r"src must have shape \(4, 4\)"),
+        (lambda x, i: F.slice_scatter(x, x, step=0), ValueError, "step must be at least 1"),
+        (lambda x, i: F.select_scatter(x, x[0], 0, 4), ValueError, r"index must be in \[-4, 3\]"),
+        (lambda x, i: F.masked_scatter(x, x, x), TypeError, "mask must have dtype bool"),
+        (lambda x, i: F.masked_scatter(x, x[:, :2] > 0, x), ValueError, "mask must broadcast"),
+        (lambda x, i: F.masked_scatter(x, x > 0, i), TypeError, "source must have dtype float32"),
+    ],
+)
+def test_wrong_arguments_are_refused(call, error, words, queue):
+    x = dpnp.ones((4, 5), dtype="f4", sycl_queue=queue)
+    with pytest.raises(error, match=words):
+        call(x, dpnp.asarray([0, 1], sycl_queue=queue))

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Elements reduced by index."""
+
+import dpnp
+import numpy as np
+import pytest
+from functional.case import Case, Spec
+from functional.checks import Checks
+from functional.torch_functions import of_torch
+
+import sycl_dnn
+from sycl_dnn import functional as F
+
+X, SRC, INDEX = Spec((4, 5), "distinct"), Spec((3, 7), "distinct"), Spec((3, 7), "places", high=5)
+
+
+def _case(reduce, include_self, dtype="float32", args=(X, 1, INDEX, SRC)):
+    words = f"scatter_reduce-{reduce}-{include_self}-{args[1]}"
+    options = {"include_self": include_self}
+    call = of_torch("scatter_reduce")
+    return Case(words, F.scatter_reduce, (*args, reduce), options, call, dtype)
+
+
+CASES = [
+    *(_case(reduce, include_self) for reduce in ("sum", "mean", "prod", "amax", "amin")
+      for include_self in (True, False)),
+    _case("amax", True, "bfloat16"),
+    _case("mean", False, args=(X, 0, Spec((7, 3), "places", high=4), Spec((7, 3)))),
+]  # fmt: skip
+
+
+class TestCases(Checks):
+    cases = CASES
+    may_be_slow = CASES
+
+
+def test_equal_extremes_share_the_gradient(queue):
+    x = dpnp.asarray([2.0, 5.0], dtype="f4", sycl_queue=queue)
+    src = dpnp.asarray([2.0, 2.0, 1.0, 9.0], dtype="f4", sycl_queue=queue)
+    index = dpnp.asarray([0, 0, 0, 7], sycl_queue=queue)
+
+    def total(x, src):
+        return F.sum(F.scatter_reduce(x * x, 0, index, src * src, "amax"))
+
+    of_x, of_src = sycl_dnn.grad(total, (0, 1))(x, src)
+    np.testing.assert_allclose(of_x.asnumpy(), [4 / 3, 10], rtol=1e-6)
+    np.testing.assert_allclose(of_src.asnumpy(), [4 / 3, 4 / 3, 0, 0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int64", "uint8"])
+def test_integers(dtype, queue):
+    x = dpnp.asarray([1, 2, 3], dtype=dtype, sycl_queue=queue)
+    index = dpnp.asarray([0, 0, 2], sycl_queue=queue)
+    expected = {"sum": [4, 2, 6], "mean": [1, 2, 3], "prod": [2, 2, 9], "amax": [2, 2, 3],
+                "amin": [1, 2, 3]}  # fmt: skip
+    for reduce, values in expected.items():
+        found = F.scatter_reduce(x, 0, index, x, reduce)
+        assert (found.dtype, found.tolist()) == (dtype, values)
+    assert F.scatter_reduce(x, 0, index, x, "amin", include_self=False).tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (
+            lambda x, i: F.scatter_reduce(x, 0, i, x, "max"),
+            ValueError,
+            "reduce must .*'max'",
+        ),
+        (lambda x, i: F.scatter_reduce(x, 0, i, 1.0, "sum"), TypeError, "src must be an array"),
+        (
+            lambda x, i: F.scatter_reduce(x, 0, i, i, "sum"),
+            TypeError,
+            "src must have dtype",
+        ),
+        (lambda x, i: F.scatter_reduce(x > 0, 0, i, x > 0, "amax"), TypeError, "must not be bool"),
+    ],
+)
+def test_wrong_arguments_are_refused(call, error, words, queue):
+    x = dpnp.ones(3, dtype="f4", sycl_queue=queue)
+    with pytest.raises(error, match=words):
+        call(x, dpnp.zeros(3, dtype="i8", sycl_queue=queue))

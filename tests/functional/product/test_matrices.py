@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cross products, traces, covariances, differences."""
+
+import dpnp
+import pytest
+from functional.case import Case, Spec
+from functional.checks import Checks
+from functional.torch_functions import of_torch
+
+from sycl_dnn import functional as F
+
+X, ROW = Spec((3, 5)), Spec((5,))
+
+
+def _case(words, *args, **options):
+    name = words.partition("-")[0]
+    dtype = options.pop("dtype", "float32")
+    return Case(words, getattr(F, name), args, options, of_torch(name), dtype)
+
+
+CASES = [
+    _case("cross", X, X, 0), _case("cross-broadcast", Spec((4, 3)), Spec((1, 3)), -1),
+    _case("trace", X), _case("trace-bf16", X, dtype="bfloat16"),
+    _case("cov", X), _case("cov-one", ROW), _case("corrcoef", X), _case("corrcoef-one", ROW),
+    _case("diff", X), _case("diff-twice", X, 2, 1), _case("diff-joined", X, 1, 0, X, X),
+]  # fmt: skip
+
+
+class TestCases(Checks):
+    cases = CASES
+    may_be_slow = CASES
+
+
+def test_covariances_with_weights(queue):
+    x = dpnp.asarray([[1.0, 2.0, 4.0], [3.0, 0.0, 1.0]], dtype="f4", sycl_queue=queue)
+    counts = dpnp.asarray([1, 2, 0], sycl_queue=queue)
+    repeated = F.cov(x[:, dpnp.asarray([0, 1, 1], sycl_queue=queue)])
+    assert F.cov(x, fweights=counts).asnumpy() == pytest.approx(repeated.asnumpy(), abs=1e-6)
+    shares = dpnp.asarray([0.5, 1.0, 2.0], dtype="f4", sycl_queue=queue)
+    found = F.cov(x, fweights=counts, aweights=shares, correction=0).asnumpy()
+    assert found.ravel().tolist() == pytest.approx([0.16, -0.48, -0.48, 1.44], abs=1e-6)
+
+
+def test_differences_of_bools_and_integers(queue):
+    x = dpnp.asarray([3, 1, 1], sycl_queue=queue)
+    assert F.diff(x).asnumpy().tolist() == [-2, 0]
+    assert F.diff(x > 2).asnumpy().tolist() == [True, False]
+    assert F.diff(x, 5).shape == (0,)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda x: F.cross(x, x), ValueError, "cross: input must have an axis of 3 elements"),
+        (lambda x: F.cross(x, x, 1), ValueError, "cross: input must have 3 elements along axis 1"),
+        (lambda x: F.trace(x[0]), ValueError, "trace: input must have 2 axes"),
+        (lambda x: F.cov(x[None]), ValueError, "cov: input must have at most 2 axes"),
+        (lambda x: F.cov(x > 0), TypeError, "cov: input must not be bool"),
+        (lambda x: F.cov(x, aweights=x), ValueError, r"cov: aweights must have shape \(5,\)"),
+        (lambda x: F.diff(x, -1), ValueError, "diff: n must be at least 0, got -1"),
+    ],
+)
+def test_wrong_arguments_are_refused(call, error, words, queue):
+    with pytest.raises(error, match=words):
+        call(dpnp.ones((4, 5), dtype="f4", sycl_queue=queue))
