@@ -19,7 +19,8 @@ class Batches:
     """Batches of a tree of arrays with the same number of rows.
 
     Each ``iter()`` is one epoch. Device arrays are gathered on their device; NumPy arrays give
-    NumPy batches, which ``Prefetcher`` copies to a device.
+    NumPy batches, which ``Prefetcher`` copies to a device. Batches are copies, so a step may write
+    to them.
 
     Parameters
     ----------
@@ -100,7 +101,7 @@ class Batches:
 
 def _chosen(array: Any, rows: slice, order: np.ndarray | None, on_device: dict[Any, Any]) -> Any:
     if order is None:
-        return array[rows]
+        return array[rows].copy()  # a step may write to its batch or donate it
     if not nested_arguments.is_array(array):
         return array[order[rows]]
     queue = array.sycl_queue

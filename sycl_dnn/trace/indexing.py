@@ -135,8 +135,12 @@ def _item(item: Any) -> Any:
     """Return an item of a key, checked: NumPy's numbers as Python's."""
     if isinstance(item, np.generic):
         return item.item()
+    if isinstance(item, slice):
+        # Bounds that are arrays are read here, where a running function can.
+        bounds = (item.start, item.stop, item.step)
+        return slice(*(operator.index(v) if isinstance(v, Tensor) else v for v in bounds))
     if not _is_array(item):
-        return item if item is None or isinstance(item, (slice, EllipsisType)) else _number(item)
+        return item if item is None or isinstance(item, EllipsisType) else _number(item)
     name = getattr(item.dtype, "name", str(item.dtype))
     if isinstance(item, np.ndarray):
         if item.dtype.kind not in "iu":

@@ -35,6 +35,7 @@ CASES = {
     "method nonzero": lambda x: (x[(x > 0).nonzero()] ** 2).sum(),
     "where of a condition": lambda x: (x[torch.where(x > 0)] ** 2).sum(),
     "repeat_interleave": lambda x: (F.repeat_interleave(x, (x > 0).astype("int64")) ** 2).sum(),
+    "slice": lambda x: (F.sort(x, descending=True)[0][: (x > 0).sum()] ** 2).sum(),
     "number of true": lambda x: (x**2).sum() - (x[x < 0] ** 2).sum() * (len(x[x > 0]) / 4),
 }
 

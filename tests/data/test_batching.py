@@ -47,6 +47,16 @@ def test_rows_stay_together_and_appear_exactly_once(kind):
     assert (len(whole), len(shuffled)) == (2, 3)
 
 
+@pytest.mark.parametrize("shuffle", [False, True])
+@pytest.mark.parametrize("kind", ["numpy", "dpnp", "bfloat16"])
+def test_writes_to_batches_do_not_change_the_arrays(kind, shuffle):
+    provided = arrays(kind)
+    for batch in data.Batches(provided, 4, shuffle=shuffle):
+        for name in batch:
+            batch[name][...] = 0
+    assert sum(rows([provided]), []) == list(range(11))
+
+
 def test_without_a_seed_orders_follow_manual_seed():
     matches = []
     for _ in range(2):
