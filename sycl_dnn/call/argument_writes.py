@@ -70,6 +70,7 @@ class InnerArgumentMarks(OfCaller):
     """The marks of an argument of a function that is differentiated while another is traced."""
 
     __slots__ = ()
+    has_gradient = True
 
     def written(self, value: Any, writer: str, result: Any) -> Any:
         """Raise TypeError."""

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from sycl_dnn import tree
 from sycl_dnn.call.recorded_tensor import RecordedTensor
-from sycl_dnn.trace import functions
+from sycl_dnn.trace import functions, gradients
 from sycl_dnn.trace.cloning import clone_of
 from sycl_dnn.trace.indexing import full_key, numbers_of, taken_from
 from sycl_dnn.trace.torch_methods import ASSIGNMENT, VIEWS, ReadAfterWrite, unspoilt
@@ -64,7 +64,7 @@ def _find_origin(recording: Any, tensor: RecordedTensor) -> Origin | None:
 def write(recording: Any, tensor: RecordedTensor, result: RecordedTensor, writer: str) -> None:
     """Let a tensor stand for ``result``, and update the tensors that it is a view of.
 
-    Tensors that it may be a copy of in torch, or was detached from, must not be read afterwards.
+    Tensors that it may be a copy of in torch must not be read afterwards.
 
     Raises
     ------
@@ -79,10 +79,14 @@ def write(recording: Any, tensor: RecordedTensor, result: RecordedTensor, writer
                 f"{writer}: more than one element of the written tensor of shape {tensor.shape} is "
                 f"a single one in memory ({origin.name}); clone() it first"
             )
-        result = recording.joined(
-            _put_back, _put_back,
-            (origin.source, result, origin.body, list(origin.args), origin.place), origin.kwargs,
-        )  # fmt: skip
+        if origin.body is gradients.stop:
+            result = recording.logged(_replaced, origin.source, result)
+        else:
+            result = recording.joined(
+                _put_back, _put_back,
+                (origin.source, result, origin.body, list(origin.args), origin.place),
+                origin.kwargs,
+            )  # fmt: skip
         tensor = origin.source
         chain.append((tensor, result))
     if any(written.number < recording.n_fixed for written, _ in chain):
@@ -119,7 +123,12 @@ def _shares_memory(recording: Any, origin: Origin, view: RecordedTensor) -> bool
     """Whether writes to a view certainly change its source in torch."""
     if origin.name in _COPYING:
         return id(view) in recording.views
-    return origin.name in VIEWS or origin.body is taken_from
+    return origin.name in VIEWS or origin.body in (taken_from, gradients.stop)
+
+
+def _replaced(source: Any, value: Any) -> Any:
+    """Return the value after a write to ``source.detach()``, which gradients do not see."""
+    return source.trace.view(source, gradients.alias(value), lambda grad: grad)
 
 
 def _put_back(
@@ -164,8 +173,8 @@ def refresh(recording: Any, tensor: RecordedTensor, reader: str) -> None:
     if origin is None or origin.name in _COPYING and id(tensor) not in recording.views:
         raise ReadAfterWrite(
             f"{reader}: a tensor of shape {tensor.shape} is read that may share memory with one "
-            "that was written to since, by reshape(), flatten() or detach(), which copy in some "
-            "cases; use view() for these, or clone()"
+            "that was written to since, by reshape() or flatten(), which copy in some cases; use "
+            "view() for these, or clone()"
         )
     unspoilt(reader, origin.source)
     n_known = len(recording.seen)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Buffers that a forward assigns or writes; the outermost forward updates their memory on return.
+"""Arrays of modules that a forward writes; the outermost forward updates their memory on return.
 
-Until then the traced module holds the assigned tensor instead of its buffer. As in torch, tensors
-read earlier keep the old values, and gradients pass through the new ones.
+Buffers are assigned or written; parameters are written where their gradient is not wanted. Until
+then the traced module holds the new tensor in their place. As in torch, tensors read earlier keep
+the old values, and gradients pass through the new ones.
 """
 
 from __future__ import annotations
@@ -18,8 +19,14 @@ from sycl_dnn.trace.trace_state import running_trace
 from sycl_dnn.trace.values import Tensor
 
 
+def _group(module: Any, name: str) -> dict[str, Any]:
+    """Return the parameters or the buffers of a module, whichever have the name."""
+    attrs: dict[str, dict[str, Any]] = module.__dict__
+    return attrs["_parameters" if name in attrs["_parameters"] else "_buffers"]
+
+
 def _note(trace: Any, module: Any, name: str, buffer: Tensor) -> None:
-    """Schedule the update of a buffer's memory."""
+    """Schedule the update of an array's memory."""
     trace.buffers.setdefault((id(module), name), (module, buffer, buffer.as_it_is()))
 
 
@@ -31,37 +38,58 @@ def assign(module: Any, name: str, value: Tensor) -> None:
     buffers[name] = trace.convert(value, str(old.dtype))
 
 
+def _is_whole(value: Tensor, buffer: Tensor) -> bool:
+    """Whether a tensor is a buffer, or ``detach()`` of it: the same elements in the same places."""
+    places = [(t.storage, t.offset, t.shape, t.strides) for t in (value, buffer)]
+    return value is buffer or places[0] == places[1]
+
+
 class BufferMarks(OfOthers):
-    """Marks on a parameter or buffer of a traced module, and on its views."""
+    """Marks on a parameter or buffer of a traced module, and on its views.
 
-    __slots__ = ("module", "name")
+    Attributes
+    ----------
+    module : Module
+    name : str
+    has_gradient : bool
+        Whether a function is differentiated with respect to the module.
+    """
 
-    def __init__(self, module: Any, name: str) -> None:
+    __slots__ = ("has_gradient", "module", "name")
+
+    def __init__(self, module: Any, name: str, has_gradient: bool = False) -> None:
         super().__init__()
-        self.module, self.name = module, name
+        self.module, self.name, self.has_gradient = module, name, has_gradient
 
     def written(self, value: Tensor, writer: str, result: Tensor) -> Tensor:
-        """Return the result of a function that writes ``result`` over a buffer or a view of it.
+        """Return the result of a function that writes ``result`` over an array or a view of it.
 
         Raises
         ------
         TypeError
-            It is a parameter, or a view in a compiled function.
+            It is a parameter, and the gradient with respect to it is wanted.
+        NeedsArrays
+            It is a view in a compiled function.
         """
         attrs, trace = self.module.__dict__, value.trace
-        if self.name in attrs["_parameters"]:
+        group, path = _group(self.module, self.name), f"{type(self.module).__name__}.{self.name}"
+        if (
+            group is attrs["_parameters"]
+            and self.has_gradient
+            and self.name not in attrs["_frozen"]
+        ):
             raise TypeError(
-                f"{writer}: the parameter {type(self.module).__name__}.{self.name} must not be "
-                "written to in a forward; use clone() of it"
+                f"{writer}: the parameter {path} must not be written to by a function that is "
+                "differentiated with respect to it; use clone() of it"
             )
-        buffer = attrs["_buffers"].get(self.name)
+        buffer: Any = group.get(self.name)
         is_current = getattr(buffer, "marks", None) is self
         replace = getattr(trace, "replace", None)
         if is_current:
-            if replace is None and value is not buffer:
+            if replace is None and not _is_whole(value, buffer):
                 raise NeedsArrays(
-                    f"{writer}: a view of the buffer {type(self.module).__name__}.{self.name} must "
-                    "not be written to in a compiled function; assign the whole buffer"
+                    f"{writer}: a view of {path} must not be written to in a compiled function; "
+                    "write the whole array"
                 )
             _note(trace, self.module, self.name, buffer)
         if replace is not None:
@@ -69,8 +97,8 @@ class BufferMarks(OfOthers):
             return value
         self.append(writer)
         if is_current:
-            result.marks = BufferMarks(self.module, self.name)
-            attrs["_buffers"][self.name] = result
+            result.marks = BufferMarks(self.module, self.name, self.has_gradient)
+            group[self.name] = result
         return result
 
 
@@ -80,25 +108,25 @@ def marked(module: Any, name: str, value: Any) -> Any:
     if isinstance(marks, BufferMarks):  # each call of a captured module has its own copy
         marks.module, marks.name = module, name
     elif marks is not None and value.is_argument:
-        value.marks = BufferMarks(module, name)
+        value.marks = BufferMarks(module, name, getattr(marks, "has_gradient", False))
     return value
 
 
 def flushed(result: Any) -> Any:
-    """Update the memory of assigned buffers; return the result of the outermost forward."""
+    """Update the memory of written arrays; return the result of the outermost forward."""
     trace = running_trace()
     if trace is None or not trace.buffers:
         return result
     assigned, trace.buffers = trace.buffers, {}
     result = tree.map(lambda leaf: _apart(leaf, assigned), result)
     values = {
-        key: _apart(module.__dict__["_buffers"][key[1]], assigned.keys() - {key})
+        key: _apart(_group(module, key[1])[key[1]], assigned.keys() - {key})
         for key, (module, *_) in assigned.items()
     }
     for (_, name), (module, buffer, argument) in assigned.items():
         trace.assign_argument(argument, values[id(module), name], f"{type(module).__name__}.{name}")
         buffer.restore(argument)
-        module.__dict__["_buffers"][name] = buffer
+        _group(module, name)[name] = buffer
     return result
 
 

@@ -188,12 +188,31 @@ class ModuleDict(Module):
             self.register_module(name, module)
 
 
-class ParameterList(Module):
+class _Parameters(Module):
+    """A container whose items are parameters, or containers of them, by name."""
+
+    def _register(self, name: str, value: Any) -> None:
+        """Add an item: a parameter, an array, which becomes one, or a module."""
+        if isinstance(value, Module):
+            self.register_module(name, value)
+        else:
+            parameter = value if isinstance(value, Parameter) else Parameter(value)
+            self.register_parameter(name, parameter)
+
+    def _items(self) -> dict[str, Any]:
+        """Return all items by name, parameters first."""
+        return {**self._parameters, **self._modules}
+
+    def __len__(self) -> int:
+        return len(self._parameters) + len(self._modules)
+
+
+class ParameterList(_Parameters):
     """A list of parameters, as ``torch.nn.ParameterList``.
 
     Parameters
     ----------
-    values : iterable of Parameter or array, optional
+    values : iterable of Parameter, array or ParameterList, optional
     """
 
     def __init__(self, values: Iterable[Any] | None = None) -> None:
@@ -202,9 +221,8 @@ class ParameterList(Module):
             self.append(value)
 
     def append(self, value: Any) -> ParameterList:
-        """Append a parameter."""
-        parameter = value if isinstance(value, Parameter) else Parameter(value)
-        self.register_parameter(str(len(self)), parameter)
+        """Append a parameter, or a container of parameters."""
+        self._register(str(len(self)), value)
         return self
 
     def extend(self, values: Iterable[Any]) -> ParameterList:
@@ -213,22 +231,20 @@ class ParameterList(Module):
             self.append(value)
         return self
 
-    def __len__(self) -> int:
-        return len(self._parameters)
-
     def __iter__(self) -> Iterator[Any]:
-        return iter(self._parameters.values())
+        items = self._items()
+        return iter([items[str(number)] for number in range(len(items))])
 
     def __getitem__(self, index: Any) -> Any:
-        return list(self._parameters.values())[index]
+        return list(self)[index]
 
 
-class ParameterDict(Module):
+class ParameterDict(_Parameters):
     """Parameters by name, as ``torch.nn.ParameterDict``.
 
     Parameters
     ----------
-    parameters : mapping of str to Parameter or array, optional
+    parameters : mapping of str to Parameter, array or ParameterDict, optional
     """
 
     def __init__(self, parameters: Mapping[str, Any] | None = None) -> None:
@@ -237,29 +253,25 @@ class ParameterDict(Module):
             self[name] = value
 
     def __getitem__(self, key: str) -> Any:
-        return self._parameters[key]
+        return self._items()[key]
 
     def __setitem__(self, key: str, value: Any) -> None:
-        parameter = value if isinstance(value, Parameter) else Parameter(value)
-        self.register_parameter(key, parameter)
-
-    def __len__(self) -> int:
-        return len(self._parameters)
+        self._register(key, value)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._parameters)
+        return iter(self._items())
 
     def __contains__(self, key: str) -> bool:
-        return key in self._parameters
+        return key in self._items()
 
     def keys(self) -> Iterable[str]:
         """Return the names."""
-        return self._parameters.keys()
+        return self._items().keys()
 
     def items(self) -> Iterable[tuple[str, Any]]:
         """Return pairs of names and arrays."""
-        return self._parameters.items()
+        return self._items().items()
 
     def values(self) -> Iterable[Any]:
         """Return the arrays."""
-        return self._parameters.values()
+        return self._items().values()

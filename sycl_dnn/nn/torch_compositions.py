@@ -317,6 +317,12 @@ def autocast(
     return sycl_dnn.autocast(str(dtype), enabled)
 
 
+class amp:  # noqa: N801 - torch's name
+    """``torch.amp``."""
+
+    autocast = staticmethod(autocast)
+
+
 #: Those that are methods of arrays in torch, too.
 functions.add_methods({
     **{name: globals()[name] for name in (

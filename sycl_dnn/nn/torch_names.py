@@ -21,6 +21,8 @@ from sycl_dnn.trace.array import Array
 
 pi, inf, nan, e = math.pi, math.inf, math.nan, math.e
 Size = tuple
+#: The version of torch whose meaning the functions have.
+__version__ = "2.13.0"
 #: Layouts are chosen by the functions, so a request for one changes nothing.
 channels_last, contiguous_format, preserve_format = "channels_last", "contiguous", "preserve"
 #: torch's dtypes whose names differ.

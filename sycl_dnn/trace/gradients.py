@@ -188,10 +188,11 @@ def alias(tensor: Tensor) -> Tensor:
 
 def stopped(x: Any) -> Any:
     """Return a traced value that is a constant to gradients; anything else unchanged."""
-    return x.trace.logged(_stopped, x) if isinstance(x, Tensor) else x
+    return x.trace.logged(stop, x) if isinstance(x, Tensor) else x
 
 
-def _stopped(x: Tensor) -> Tensor:
+def stop(x: Tensor) -> Tensor:
+    """Return a tensor of the same elements that is a constant to gradients."""
     constant = alias(x)
     x.trace.tape.append(Entry("stop_gradient", {"src": x}, {"dst": constant}, rule=lambda e, g: {}))
     return constant

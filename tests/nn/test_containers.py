@@ -3,6 +3,8 @@
 
 import pytest
 
+import sycl_dnn
+from sycl_dnn import functional as F
 from sycl_dnn import nn
 
 
@@ -31,3 +33,29 @@ def test_equal_neighbors_share_an_entry():
 def test_repr_matches_torch():
     torch = pytest.importorskip("torch")
     assert list(map(repr, listed(nn))) == list(map(repr, listed(torch.nn)))
+
+
+class _Scaled(nn.Module):
+    """Parameters in containers of containers."""
+
+    def __init__(self):
+        super().__init__()
+        pair = nn.ParameterList([F.full((3,), 2.0), nn.Parameter(F.ones(3))])
+        self.pairs = nn.ParameterList([pair, F.full((3,), 5.0)])
+        self.named = nn.ParameterDict({"a": F.ones(3), "b": nn.ParameterList([F.ones(3)])})
+
+    def forward(self, x):
+        (scale, offset), last = self.pairs
+        return ((x * scale + offset) * last * self.named["a"] + self.named["b"][0]).sum()
+
+
+def test_containers_of_parameters_hold_others():
+    net = _Scaled()
+    names = ["pairs.1", "pairs.0.0", "pairs.0.1", "named.a", "named.b.0"]  # torch's order
+    assert list(net.state_dict()) == names
+    assert len(net.pairs) == 2
+    assert list(net.named.keys()) == ["a", "b"]
+    value, grads = sycl_dnn.value_and_grad(lambda net: net(F.ones(3)))(net)
+    assert float(value) == 48
+    slopes = [float(grad[0]) for grad in grads.state_dict().values()]
+    assert slopes == [3, 5, 5, 15, 1]

@@ -110,7 +110,7 @@ def test_blocks_of_torch(queue):
     a = dpnp.asarray(A, sycl_queue=queue)
     with torch_names.autocast("cuda", dtype=torch_names.bfloat16):
         assert F.matmul(a, a).dtype == "bfloat16"
-        with torch_names.autocast("cuda", enabled=False):
+        with torch_names.amp.autocast("cuda", enabled=False):
             assert F.matmul(a, a).dtype == "float32"
     block = lambda x: torch_names.utils.checkpoint.checkpoint(F.tanh, x, use_reentrant=False)  # noqa: E731
     found = sycl_dnn.grad(lambda x: F.sum(block(x)))(a)
