@@ -181,4 +181,7 @@ def _next(
         mixed_arrays = mixed([old[n] for n in indices], [result[n] for n in indices], share)
         for n, array in zip(indices, mixed_arrays, strict=True):
             result[n] = array
+    # The others are copied: later calls of the module update its buffers in place.
+    for n in set(range(len(result))).difference(indices):
+        result[n] = _copy(result[n], False)
     return tree.unflatten(structure, result)

@@ -163,7 +163,7 @@ class ArrayMethods(Reductions):
         return other // self, other % self
 
     def __pos__(self) -> Any:
-        return self
+        return clone_of(self)
 
     def __invert__(self) -> Any:
         return functions.bitwise_not(self)
@@ -247,8 +247,8 @@ class ArrayMethods(Reductions):
         return functions.mul(self, 0)
 
     def conj(self) -> Any:
-        """Return the array itself: traced arrays are real."""
-        return self
+        """Return the same elements: traced arrays are real."""
+        return clone_of(self)
 
     conjugate = conj
 
@@ -291,7 +291,7 @@ class ArrayMethods(Reductions):
     def flatten(self, order: str = "C") -> Any:
         """Return the elements as one axis."""
         _check_order("flatten", order)
-        return self.reshape(-1)
+        return clone_of(self.reshape(-1))
 
     def ravel(self, order: str = "C") -> Any:
         """Return the elements as one axis."""

@@ -386,7 +386,7 @@ def _itself(x: Any, *args: Any, **kwargs: Any) -> Any:
 
 #: Names that dpnp's arrays have with a different meaning or different argument names.
 SWITCHED: dict[str, Callable[..., Any]] = {
-    "transpose": _transpose,
+    "__pos__": _itself, "conj": _itself, "transpose": _transpose,
     "flatten": lambda x, start_dim=0, end_dim=-1: functions.flatten(x, start_dim, end_dim),
     "mean": _reduction("mean"), "sum": _reduction("sum"), "prod": _reduction("prod"),
     "all": _arg("all"), "any": _arg("any"),

@@ -76,6 +76,7 @@ def test_buffers_are_taken_from_the_newest_module(kind, way, use_buffers):
         average = update(average, net)
     result = update(average, new)
     result = result["average"] if kind == "SWA" else result
+    new(F.ones(4, 2))  # writes to the buffers of the module alone
     assert result.weight.tolist() == [2.0, 2.0]
     assert result.running_mean.tolist() == ([4.0, 4.0] if use_buffers else [8.0, 8.0])
     assert result.running_var.tolist() == ([5.0, 5.0] if use_buffers else [9.0, 9.0])

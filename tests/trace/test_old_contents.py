@@ -152,3 +152,16 @@ def test_contiguous_shares_memory_only_where_it_does_not_copy():
     assert not written(lambda x: x.contiguous()).any()
     with pytest.raises(RuntimeError, match="may share memory with one"):
         written(lambda x: x.transpose(0, 1).contiguous())
+
+
+@pytest.mark.parametrize("name", ["copy", "__pos__", "conj", "flatten"])
+def test_methods_that_copy_in_dpnp_copy_outside_of_modules(name):
+    def function(x):
+        y = x * 2
+        copy = getattr(y, name)()
+        y += 1
+        return copy
+
+    result, pullback = sycl_dnn.vjp(function, F.ones(2, 3))
+    assert result.ravel().tolist() == [2.0] * 6
+    assert pullback(result)[0].ravel().tolist() == [4.0] * 6
