@@ -238,8 +238,8 @@ class Graph:
         nodes: Sequence[Node] | None = None,
     ) -> None:  # fmt: skip
         self.trace = trace
-        #: Revision counter, and cached facts with their revision.
-        self._revision = 0
+        #: Increases with every change; cached facts have their revision.
+        self.revision = 0
         self._facts: dict[Any, tuple[int, Any]] = {}
         self.finals: list[Tensor] = []
         self._kept: set[Storage] = set()
@@ -252,6 +252,8 @@ class Graph:
         self._listed: list[Node] | None = None
         #: Number of nodes inserted or removed so far.
         self.n_changes = 0
+        #: The revision that was free of dead and equal nodes.
+        self.cleaned = -1
         for node in nodes:
             self._note(node)
 
@@ -274,25 +276,25 @@ class Graph:
     def fact(self, find: Callable[[Graph], T]) -> T:
         """Return ``find(graph)``, cached until the graph changes."""
         cached = self._facts.get(find)
-        if cached is None or cached[0] != self._revision:
-            cached = self._facts[find] = self._revision, find(self)
+        if cached is None or cached[0] != self.revision:
+            cached = self._facts[find] = self.revision, find(self)
         value: T = cached[1]
         return value
 
     def add_finals(self, tensors: Iterable[Tensor]) -> None:
         """Add tensors to the results of a call."""
-        self._revision += 1
+        self.revision += 1
         self.finals += tensors
         self._kept |= {t.storage for t in self.finals}
 
     def _note(self, node: Node) -> None:
-        self._revision += 1
+        self.revision += 1
         for users, tensors in ((self._readers, node.inputs), (self._writers, node.outputs)):
             for tensor in tensors.values():
                 users.setdefault(tensor.storage, {})[node] = None
 
     def _forget(self, node: Node) -> None:
-        self._revision += 1
+        self.revision += 1
         for users_of, tensors in ((self._readers, node.inputs), (self._writers, node.outputs)):
             for tensor in tensors.values():
                 users = users_of.get(tensor.storage)
@@ -349,8 +351,10 @@ class Graph:
         return any(t.storage in self._locked for t in node.outputs.values())
 
     def is_written_between(self, storage: Storage, first: Node, last: Node) -> bool:
-        """Whether a node between ``first`` and ``last`` (exclusive) writes a storage."""
+        """Whether a node between ``first``, which reads a storage, and ``last`` writes it."""
         users = self._writers.get(storage, ())
+        if storage.argument is None and len(users) < 2:
+            return False  # the only writer precedes all readers
         low, high = self.place(first), self.place(last)
         return any(low < self.place(n) < high for n in users)
 
@@ -410,15 +414,19 @@ class Graph:
 
     def drop_dead(self) -> None:
         """Drop nodes that no result depends on, unless they write to an argument."""
-        needed, dead = set(self._kept), []
         for node in reversed(self.nodes):
-            for output in node.outputs.values():
-                if output.storage in needed or output.storage.argument is not None:
-                    needed.update([t.storage for t in node.inputs.values()])
-                    break
-            else:
-                dead.append(node)
-        self.drop(dead)
+            if not any(self._is_needed(t.storage, node) for t in node.outputs.values()):
+                self.drop([node])
+
+    def _is_needed(self, storage: Storage, writer: Node) -> bool:
+        """Whether a storage is read after one of its writers."""
+        if storage in self._kept or storage.argument is not None:
+            return True
+        readers = self._readers.get(storage, ())
+        if len(self._writers[storage]) == 1 and writer not in readers:
+            return bool(readers)
+        place = self.place(writer)
+        return any(self.place(reader) > place for reader in readers)
 
     def recorded(self, body: Callable[[], Any]) -> tuple[Any, list[Node]]:
         """Return the result of ``body`` and the nodes that it records."""

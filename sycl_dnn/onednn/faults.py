@@ -45,6 +45,10 @@ for _fault in FAULTS:
     for _row in _fault.rows:
         _key = _row, _fault.met, _core.engine_kind[_fault.device]
         _WATCHED.setdefault(_key, []).append((_fault, _fault.rule))
+#: Faults of post-ops, by row.
+_SPOILING = {
+    row: [(f, f.post_ops) for f in FAULTS if f.post_ops and row in f.rows] for row in _core.ROWS
+}
 
 
 def _matching(pd: Any, met: str) -> Fault | None:
@@ -89,7 +93,7 @@ def spoils(row: str, dst: _core.MemoryDesc, post_ops: Any) -> Fault | None:
     for i in range(len(post_ops)):
         name, args = post_ops[i]
         operands.append(args[1] if name == "append_binary" else None)
-    matching = (f for f in FAULTS if f.post_ops and row in f.rows and f.post_ops(dst, operands))
+    matching = (f for f, rule in _SPOILING.get(row, ()) if rule(dst, operands))
     return next(matching, None)
 
 

@@ -18,11 +18,14 @@ from sycl_dnn.trace.values import Storage, Tensor
 
 def clean(graph: Graph) -> None:
     """Drop dead nodes, duplicates, and redundant copies."""
+    if graph.cleaned == graph.revision:
+        return
     graph.drop_dead()
     changed = True
     while changed:
         changed = _merge_equal(graph) | _skip_copies(graph)
         graph.drop_dead()
+    graph.cleaned = graph.revision
 
 
 def _node_key(node: Node) -> Any:
