@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 from sycl_dnn._core import MemoryDesc
@@ -76,6 +77,7 @@ def _merged(group: Axes) -> tuple[int, int] | None:
     return math.prod(n for n, _ in group), group[-1][1]
 
 
+@functools.lru_cache(4096)
 def carried(operand: MemoryDesc, frame: MemoryDesc, target: MemoryDesc) -> MemoryDesc | None:
     """Translate an operand that broadcasts to ``frame`` into a layout over ``target``.
 

@@ -136,9 +136,10 @@ class Draft:
 
     node: Node
     row: str
-    attr: Any
     inputs: dict[str, Tensor]
     dst: Tensor
+    #: Operations after those of the node.
+    ops: tuple[Op, ...]
     #: Names of the work: of the node if it changes, and of each reader.
     own: list[str] | None
     labels: list[str]
@@ -146,7 +147,12 @@ class Draft:
     @classmethod
     def of(cls, node: Node) -> Draft:
         """Return a draft without additional work."""
-        return cls(node, node.row, node.attr, dict(node.inputs), node.dst, None, [])
+        return cls(node, node.row, dict(node.inputs), node.dst, (), None, [])
+
+    def attached(self) -> tuple[Any, dict[str, Tensor]]:
+        """Return the attribute and the inputs with those of the operations."""
+        inputs = dict(self.inputs)
+        return attached(self.node.attr, self.ops, inputs), inputs
 
 
 def _absorbed(graph: Graph, node: Node, readers: Sequence[Node]) -> Absorbed:
@@ -236,21 +242,21 @@ def on_target(target: MemoryDesc, frame: MemoryDesc, chain: Chain) -> tuple[Op, 
 
 def with_work(draft: Draft, chain: Chain, ops: tuple[Op, ...]) -> Refusal | None:
     """Add operations to a draft; return why that is impossible, with the draft as it was."""
-    row, own, inputs = draft.row, draft.own, dict(draft.inputs)
+    row, own, inputs = draft.row, draft.own, draft.inputs
     work = simplified(tuple(op for op in ops if op.kind != "convert"))
     if row == "eltwise_forward" and work:
         # oneDNN's element-wise primitives have no fast post-ops, but the maximum of a value with
         # itself does.
         src, p = inputs["src"], draft.node.params
-        if len(post_ops_of(draft.attr)) or src.desc != draft.dst.desc:
+        if len(draft.node.post_ops) or src.desc != draft.dst.desc:
             return Refusal("eltwise_forward changes the layout or dtype")
         first = Op("eltwise", p["algorithm"], p["alpha"], p["beta"])
         row, inputs, own = "binary", {"src_0": src, "src_1": src}, [first.label]
         work = (first, *work)
-    attr = attached(draft.attr, work, inputs)
-    if len(post_ops_of(attr)) > _MAX_POST_OPS:
+    work = simplified((*draft.ops, *work))
+    if len(draft.node.post_ops) + len(work) > _MAX_POST_OPS:
         return Refusal("there are too many post-ops")
-    draft.row, draft.own, draft.inputs, draft.attr = row, own, inputs, attr
+    draft.row, draft.own, draft.inputs, draft.ops = row, own, inputs, work
     draft.dst = destination(draft.dst, chain.result)
     draft.labels.append(chain.label)
     return None
@@ -272,11 +278,12 @@ def built(
     ``is_constant``: whether the weights are known to be constant. ``changes`` are parameters.
     """
     node, result, engine = draft.node, draft.dst, draft.dst.trace.engine
-    if fault := faults.spoils(draft.row, result.desc, post_ops_of(draft.attr)):
+    attr, inputs = draft.attached()
+    if fault := faults.spoils(draft.row, result.desc, post_ops_of(attr)):
         return Refusal(f"oneDNN computes this post-op of {draft.row} wrongly ({fault.name})")
     if draft.row != node.row:
-        return _as_binary(draft)
-    pd = rebuilt(engine, node, draft.attr, dst=_requested(node, result.desc), **changes)
+        return _as_binary(inputs, result, attr)
+    pd = rebuilt(engine, node, attr, dst=_requested(node, result.desc), **changes)
     if isinstance(pd, Refusal):
         return pd
     is_plain = pd.impl_info.startswith(("ncsp_", "nspc_", "ref"))
@@ -284,10 +291,10 @@ def built(
         return Refusal(f"{pd.impl_info} multiplies by 0: NaN for minus infinity, and -0")
     if pd.desc_of("dst") != result.desc:
         return Refusal(f"{node.row} would write another layout")
-    refusal = misfit(pd, node, draft.inputs)
+    refusal = misfit(pd, node, inputs)
     if refusal is not None:
         return refusal
-    fused = node.with_pd(pd, inputs=draft.inputs, outputs={"dst": result})
+    fused = node.with_pd(pd, inputs=inputs, outputs={"dst": result})
     packed = rebuilding.repacked(graph, fused, is_constant)
     if isinstance(packed, Refusal):
         return packed
@@ -303,17 +310,17 @@ def _requested(node: Node, dst: MemoryDesc) -> MemoryDesc:
     return layout.any_layout(dst.dims, dtypes.NAMES[dst.data_type]) if is_open else dst
 
 
-def _as_binary(draft: Draft) -> Node | Refusal:
+def _as_binary(inputs: dict[str, Tensor], dst: Tensor, attr: Any) -> Node | Refusal:
     """Return an element-wise node and its readers as a single binary primitive."""
-    src, dst = draft.inputs["src_0"].desc, draft.dst
+    src = inputs["src_0"].desc
     parameters = {"src0": src, "src1": src, "dst": dst.desc, "algorithm": algorithm.binary_max}
     shared = shared_descriptors.shared
-    pd = shared.described_or_none(dst.trace.engine, "binary", parameters, draft.attr)
+    pd = shared.described_or_none(dst.trace.engine, "binary", parameters, attr)
     if pd is None:
         return Refusal("binary has no implementation for it")
     if "ref" in pd.impl_info:
         return Refusal(f"binary would run as {pd.impl_info}")
-    return Node(pd, draft.inputs, {"dst": dst}, pd.parameters)
+    return Node(pd, inputs, {"dst": dst}, pd.parameters)
 
 
 def _relaid_node(graph: Graph, node: Node, reader: Node) -> Node | Refusal:
