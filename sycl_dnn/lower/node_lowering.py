@@ -139,10 +139,34 @@ def recorded(
     trace = next(iter(existing.values())).trace
     unrounded = expansion.read_unrounded(results, leaves) if trace.training else []
     nodes = [*results, *unrounded]
-    with untaped(trace):
-        tensors = Lowering(trace, existing, like or {}).tensors(nodes)
+    tensors = lowered(trace, nodes, existing, like or {})
     _put_on_tape(nodes, existing, leaves, tensors)
     return tensors[: len(results)]
+
+
+def lowered(
+    trace: Trace,
+    nodes: Sequence[Node],
+    existing: Mapping[Node, Tensor],
+    like: Mapping[Node, Tensor],
+) -> list[Tensor]:
+    """Return the tensors of nodes, not on the tape; parameters as for ``Lowering``.
+
+    The same nodes over tensors in the same layouts, as in repeated layers, are lowered once.
+    """
+    known, alike = tuple(existing), tuple(like)
+
+    def body(*tensors: Tensor) -> list[Tensor]:
+        pairs = list(zip((*known, *alike), tensors, strict=True))
+        n = len(known)
+        return Lowering(trace, dict(pairs[:n]), dict(pairs[n:])).tensors(nodes)
+
+    key = (lowered, tuple(nodes), known, alike)
+    with untaped(trace):
+        tensors: list[Tensor] = trace.joined(
+            key, body, (*existing.values(), *like.values()), {}, is_taped=False
+        )
+    return tensors
 
 
 def _put_on_tape(
