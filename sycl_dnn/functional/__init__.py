@@ -102,6 +102,26 @@ from sycl_dnn.functional.arithmetic.mixtures import (
     masked_fill,
     nan_to_num,
 )
+from sycl_dnn.functional.arithmetic.special import (
+    allclose,
+    copysign,
+    deg2rad,
+    digamma,
+    erfinv,
+    float_power,
+    fmax,
+    fmin,
+    frac,
+    heaviside,
+    hypot,
+    isclose,
+    lgamma,
+    logaddexp2,
+    rad2deg,
+    signbit,
+    sinc,
+    xlogy,
+)
 from sycl_dnn.functional.attention import scaled_dot_product_attention
 from sycl_dnn.functional.conv.convolution import conv1d, conv2d, conv3d
 from sycl_dnn.functional.conv.fold import fold, unfold

@@ -359,8 +359,8 @@ def _not(k: Kernel, x: Value) -> Value:
 
 _FUNCTIONS = [
     "acos", "acosh", "asin", "asinh", "atan", "atanh", "ceil", "cos", "cosh", "erf", "erfc",
-    "exp", "exp2", "expm1", "floor", "log", "log10", "log1p", "log2", "neg", "rsqrt", "sin",
-    "sinh", "sqrt", "tan", "tanh", "trunc",
+    "exp", "exp2", "expm1", "floor", "lgamma", "log", "log10", "log1p", "log2", "neg", "rsqrt",
+    "sin", "sinh", "sqrt", "tan", "tanh", "trunc",
 ]  # fmt: skip
 #: Code generators by operation, on registers; ``write`` handles conversions.
 WRITERS: dict[str, Writer | None] = {
@@ -369,7 +369,7 @@ WRITERS: dict[str, Writer | None] = {
     **{name: _bitwise(name) for name in ("add", "sub", "mul")},
     **{f"logical_{name}": _logical(name) for name in ("and", "or")},
     **{f"bitwise_{name}": _bitwise(name) for name in ("and", "or", "xor")},
-    "abs": _abs, "atan2": _bitwise("atan2"), "bits": _bits,
+    "abs": _abs, "atan2": _bitwise("atan2"), "hypot": _bitwise("hypot"), "bits": _bits,
     "bitwise_not": _simple("not"), "cast": None,
     "left_shift": _shifted("shl"), "right_shift": _shifted("shr"),
     "div": _divided, "exp_nonpositive": _exp_nonpositive, "floor_divide": _floor_divide,
@@ -389,8 +389,8 @@ NARROW = ("bfloat16", "float16")
 COSTLY = frozenset(
     (
         "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cos", "cosh", "erf", "erfc",
-        "exp", "exp2", "exp_nonpositive", "expm1", "log", "log10", "log1p", "log2", "pow",
-        "sigmoid", "sin", "sinh", "tan", "tanh",
+        "exp", "exp2", "exp_nonpositive", "expm1", "hypot", "lgamma", "log", "log10", "log1p",
+        "log2", "pow", "sigmoid", "sin", "sinh", "tan", "tanh",
     )
 )  # fmt: skip
 #: Operations whose result is one of the operands, up to its sign.

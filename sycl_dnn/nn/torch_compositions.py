@@ -7,7 +7,6 @@ values, wait for the device.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
@@ -69,24 +68,6 @@ def numel(input: Any) -> int:
 def is_floating_point(input: Any) -> bool:
     """Whether an array has a floating-point dtype."""
     return dtypes.is_float(str(input.dtype))
-
-
-def isclose(
-    input: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
-) -> Any:
-    """Return whether elements are equal, or differ by at most ``atol + rtol * abs(other)``."""
-    is_near = F.logical_and(F.abs(input - other) <= atol + rtol * F.abs(other), F.isfinite(other))
-    is_equal = F.logical_or(F.eq(input, other), is_near)
-    if equal_nan:
-        return F.logical_or(is_equal, F.logical_and(F.isnan(input), F.isnan(other)))
-    return is_equal
-
-
-def allclose(
-    input: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
-) -> bool:
-    """Whether all elements are close; see ``isclose``."""
-    return bool(F.all(isclose(input, other, rtol, atol, equal_nan)))
 
 
 def equal(input: Any, other: Any) -> bool:
@@ -176,46 +157,6 @@ def triu_indices(row: int, col: int, offset: int = 0, **options: Any) -> Any:
 
 
 # --- Arithmetic
-
-
-def deg2rad(input: Any) -> Any:
-    """Convert degrees to radians."""
-    return input * (math.pi / 180)
-
-
-def rad2deg(input: Any) -> Any:
-    """Convert radians to degrees."""
-    return input * (180 / math.pi)
-
-
-def hypot(input: Any, other: Any) -> Any:
-    """Return the root of the sum of two squares."""
-    high, low = F.maximum(F.abs(input), F.abs(other)), F.minimum(F.abs(input), F.abs(other))
-    ratio = F.where(F.logical_and(high > 0, F.isfinite(high)), low / high, 0)
-    return high * F.sqrt(1 + ratio * ratio)
-
-
-def frac(input: Any) -> Any:
-    """Return the fractional part, with the sign of the number."""
-    return input - F.trunc(input)
-
-
-def xlogy(input: Any, other: Any) -> Any:
-    """Return ``input * log(other)``, and 0 where ``input`` is 0."""
-    product = input * F.log(other)
-    return F.where(F.logical_and(F.eq(input, 0), F.logical_not(F.isnan(other))), 0, product)
-
-
-def sinc(input: Any) -> Any:
-    """Return ``sin(pi x) / (pi x)``, and 1 at 0."""
-    is_zero = F.eq(input, 0)
-    angle = math.pi * F.where(is_zero, 1, input)
-    return F.where(is_zero, 1, F.sin(angle) / angle)
-
-
-def heaviside(input: Any, values: Any) -> Any:
-    """Return 0 for negative elements, 1 for positive ones, ``values`` at 0."""
-    return F.where(F.eq(input, 0), values, (input > 0).astype(str(input.dtype)))
 
 
 def inner(input: Any, other: Any) -> Any:
@@ -326,11 +267,10 @@ class amp:  # noqa: N801 - torch's name
 #: Those that are methods of arrays in torch, too.
 functions.add_methods({
     **{name: globals()[name] for name in (
-        "absolute", "allclose", "arccos", "arcsin", "arctan", "arctan2", "clip", "deg2rad",
-        "diag_embed", "divide", "equal", "fix", "fliplr", "flipud", "frac", "greater",
-        "greater_equal", "heaviside", "hypot", "inner", "isclose", "kron", "less",
-        "less_equal", "moveaxis", "multiply", "negative", "not_equal", "positive",
-        "rad2deg", "ravel", "sgn", "sinc", "subtract", "true_divide", "vdot", "xlogy",
+        "absolute", "arccos", "arcsin", "arctan", "arctan2", "clip", "diag_embed", "divide",
+        "equal", "fix", "fliplr", "flipud", "greater", "greater_equal", "inner", "kron",
+        "less", "less_equal", "moveaxis", "multiply", "negative", "not_equal", "positive",
+        "ravel", "sgn", "subtract", "true_divide", "vdot",
     )},
     "unfold": _windows,
 })  # fmt: skip

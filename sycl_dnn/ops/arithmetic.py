@@ -91,7 +91,6 @@ ATANH = _quotient("atanh", lambda n: 1 - SQUARE(_x(n)))
 SIGMOID = _unary("sigmoid", lambda n: n * (1 - n))
 ERF = _unary("erf", lambda n: EXP(-SQUARE(_x(n))) * (2 / math.sqrt(math.pi)))
 ERFC = _unary("erfc", lambda n: EXP(-SQUARE(_x(n))) * (-2 / math.sqrt(math.pi)))
-ERFINV = _unary("erfinv", lambda n: EXP(SQUARE(n)) * (math.sqrt(math.pi) / 2))
 
 # --- Unary, with kinks or steps
 

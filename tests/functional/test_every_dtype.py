@@ -113,7 +113,11 @@ CALLS = {
     "scatter_reduce": "scatter_reduce(x, 0, zeros_like(x, dtype='int64'), y, 'amax')",
     "scatter_reduce of products": "scatter_reduce(x, 0, zeros_like(x, dtype='int64'), y, 'prod')",
     "cross": "cross(x[:, :3], y[:, 1:], 1)", "tensor_split": "tensor_split(x, 3, 1)[2]",
-    "histc": "histc(x, 3)", "corrcoef": "corrcoef(x)",
+    "histc": "histc(x, 3)",
+    **{name: f"{name}(x)" for name in ("lgamma", "digamma", "sinc", "frac", "signbit", "deg2rad")},
+    **{name: f"{name}(x, y)" for name in ("fmax", "fmin", "hypot", "copysign", "xlogy", "heaviside",
+                                          "logaddexp2", "isclose", "float_power")},
+    "corrcoef": "corrcoef(x)",
 }  # fmt: skip
 #: Each function with bool and complex numbers, and with two of the others in turn: dpnp compiles a
 #: kernel for each dtype of each function.

@@ -68,10 +68,12 @@ OTHERS = {
     "dropout1d": ((0.5,), {"seed": 1}), "alpha_dropout": ((0.5, True), {"seed": 1}),
     "feature_alpha_dropout": ((0.5, True), {"seed": 1}), "gumbel_softmax": ((), {"seed": 1}),
     "bernoulli": ((), {}), "nan_to_num": ((), {}),
-    "multinomial": ((1,), {}), "astype": (("float32",), {}), "asarray": (("float32",), {}),
+    "multinomial": ((1,), {}), "signbit": ((), {}),
+    "astype": (("float32",), {}), "asarray": (("float32",), {}),
 }  # fmt: skip
 #: They take a QuantizedTensor, a separate scale, a condition, or no array.
-ELSEWHERE = {"PackedSequence", "bincount", "ctc_loss", "nms",
+ELSEWHERE = {"PackedSequence", "allclose", "bincount", "heaviside", "isclose", "float_power",
+             "ctc_loss", "nms",
               "pack_padded_sequence", "pad_packed_sequence",
              "roi_align", "arange", "dropout2d", "dropout3d", "empty", "eye", "full", "index_add",
              "masked_fill", "masked_select", "randint", "randperm", "bitwise_and",

@@ -31,7 +31,8 @@ ALONE = [
     "clamp(x,min=1)", "clamp_max(x,0.5)", "sort(x)[0]", "topk(x,2)[0]", "cummax(x,0)[0]",
     "median(x)", "nanmedian(x,0)[0]", "kthvalue(x,2)[0]", "nansum(x)",
     "count_nonzero(x)", "aminmax(x)[1]", "diff(x)", "trace(x[:,None])", "cov(x)", "bincount(x)",
-    "masked_scatter(x,x>0,x)", "take(x,x>9)",
+    "lgamma(x)", "digamma(x+1)", "sinc(x)", "deg2rad(x)", "signbit(x)", "float_power(x,2)",
+    "xlogy(x,2)", "copysign(x,-1)", "masked_scatter(x,x>0,x)", "take(x,x>9)",
     "unique(x)", "flip(x,(0,))", "roll(x,1)", "tril(x[:,None])", "diag(x)", "diag(x,-1)",
     "where(x>0,x,1)", "where(x>0,x,1.5)", "where(x>0,True,False)", "masked_fill(x,x>0,True)",
     "repeat_interleave(x,2)", "outer(x,x)", "matmul(x,x)", "cat([x,x])", "stack([x,x])",
@@ -46,6 +47,8 @@ ALONE = [
 PAIRS = [
     "add(x,y)", "sub(x,y)", "mul(x,y)", "div(x,y)", "pow(x,y)", "maximum(x,y)",
     "minimum(x,y)", "fmod(x,y)", "remainder(x,y)", "floor_divide(x,y)", "atan2(x,y)",
+    "fmax(x,y)", "fmin(x,y)", "copysign(x,y)", "xlogy(x,y)", "heaviside(x,y)", "isclose(x,y)",
+    "float_power(x,y)",
     "bitwise_and(x,y)", "bitwise_left_shift(x,y)", "eq(x,y)", "logical_and(x,y)",
     "where(x>0,x,y)", "div(x,y,rounding_mode='trunc')", "add(x,y,alpha=2)",
     "sub(x,y,alpha=2)", "cat([x,y])", "clamp(x,y,y)",

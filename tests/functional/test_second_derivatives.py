@@ -28,7 +28,8 @@ _OF_ONE = (
     "logsigmoid", "mish", "nan_to_num", "neg", "reciprocal(p)", "relu", "relu6", "rsqrt(p)", "selu",
     "sigmoid", "sign", "silu", "sin", "sinh", "softplus", "softplus(u, 2.0, 1.0)", "softshrink",
     "softsign", "sqrt(p)", "square", "tan(u / 3)", "tanh", "tanhshrink", "threshold(u, 0.5, 7.0)",
-    "trunc", "glu", "dropout(u, 0.0)", "alpha_dropout(u, 0.0, False)",
+    "trunc", "lgamma(p)", "digamma(p)", "erfinv(u / 3)", "sinc", "frac(u * u)", "deg2rad(u * u)",
+    "rad2deg(u * u)", "glu", "dropout(u, 0.0)", "alpha_dropout(u, 0.0, False)",
 )  # fmt: skip
 #: Over u (3, 4) of both signs, p (3, 4) positive and v (4,); i (1, 2, 4, 4), s (1, 2, 6) and
 #: n (1, 2, 2, 4, 4) of both signs; t, the classes of rows; m, a mask (3, 4); k, indices (3, 4).
@@ -40,7 +41,9 @@ CALLS = [
     "pow(2.0, u)", "atan2(u, p)", "fmod(u, p)", "remainder(u, p)", "clamp(u, -0.5, 0.7)",
     "clamp(u, min=v)", "clamp_max(u, 0.3)", "clamp_min(u, 0.3)", "where(m, u * u, p * u)",
     "masked_fill(u * u, m, 2.0)", "addcdiv(u, u, p)", "addcmul(u, u, p)", "lerp(u, p, 0.3)",
-    "lerp(u, p, u)", "logaddexp(u, p)", "logaddexp(u, u)",
+    "lerp(u, p, u)", "logaddexp(u, p)", "logaddexp(u, u)", "hypot(u, p)", "xlogy(u, p)",
+    "copysign(u * u, v)",
+    "logaddexp2(u, p)", "fmax(u * p, u)", "fmin(u * u, p)", "float_power(p, u)",
     "u * u + p / (1 + p)", "u ** 2 * v", "2.0 / p - u",
     # reductions
     "sum(u * u, 1)", "mean(u * p, 0)", "prod(p, 1)", "prod(u)", "amax(u * u, 1)", "amin(u * p, 0)",

@@ -136,6 +136,7 @@ VALUES = {
     "eq": np.equal, "ne": np.not_equal, "logical_and": np.logical_and,
     "logical_or": np.logical_or, "logical_xor": np.logical_xor, "add": np.add,
     "sub": np.subtract, "mul": np.multiply, "div": np.true_divide,
+    "hypot": np.hypot, "lgamma": special.gammaln,
     "floor_divide": np.floor_divide, "trunc_divide": lambda a, b: np.trunc(a / b),
     "remainder": np.remainder, "fmod": np.fmod, "pow": np.power, "atan2": np.arctan2,
     "maximum": np.maximum, "minimum": np.minimum, "where": np.where,

@@ -21,9 +21,6 @@ CALLS = [
     ("t.moveaxis(a, 0, 1)", "a.T"),
     ("t.vdot(v, w)", "np.vdot(v, w)"),
     ("t.clone(a)", "a"),
-    ("t.isclose(a, a + b * 1e-6)", "np.isclose(a, a + b * 1e-6)"),
-    ("t.isclose(h, h, equal_nan=True)", "np.isclose(h, h, equal_nan=True)"),
-    ("t.isclose(a / 0, a / 0)", "np.isclose(a / 0, a / 0)"),
     ("t.atleast_2d(v)", "np.atleast_2d(v)"),
     ("t.atleast_3d(v)", "np.atleast_3d(v)"),
     ("t.atleast_3d(a)", "np.atleast_3d(a)"),
@@ -37,14 +34,6 @@ CALLS = [
     ("t.cartesian_prod(v, w)", "np.stack([np.repeat(v, 3), np.tile(w, 3)], 1)"),
     ("t.tril_indices(3, 4, 1)", "np.stack(np.tril_indices(3, 1, 4))"),
     ("t.triu_indices(3, 4, -1)", "np.stack(np.triu_indices(3, -1, 4))"),
-    ("t.deg2rad(a)", "np.deg2rad(a)"),
-    ("t.rad2deg(a)", "np.rad2deg(a)"),
-    ("t.hypot(a, b)", "np.hypot(a, b)"),
-    ("t.hypot(a * 1e30, b * 0)", "np.hypot(a * 1e30, b * 0)"),
-    ("t.frac(a)", "a - np.trunc(a)"),
-    ("t.xlogy(b * (a > 0), abs(a))", "b * (a > 0) * np.log(abs(a) + (a == 0))"),
-    ("t.sinc(a)", "np.sinc(a)"),
-    ("t.heaviside(a, b)", "np.heaviside(a, b)"),
     ("t.inner(a, b)", "np.inner(a, b)"),
     ("t.kron(a, b[:2])", "np.kron(a, b[:2])"),
     ("t.trapezoid(a, dx=0.5)", "((a[:, 1:] + a[:, :-1]) / 4).sum(1)"),
@@ -85,13 +74,8 @@ def test_values_are_those_of_numpy(call, reference, traced, queue):
 def test_facts_are_python_values(queue):
     a, b = (dpnp.asarray(x, sycl_queue=queue) for x in (A, B))
     assert torch_names.equal(a, a) is True
-    assert (
-        torch_names.equal(a, b)
-        is torch_names.equal(a, a[:2])
-        is torch_names.allclose(a, b)
-        is False
-    )
-    assert torch_names.allclose(a, a * (1 + 1e-6)) is torch_names.is_floating_point(a) is True
+    assert torch_names.equal(a, b) is torch_names.equal(a, a[:2]) is False
+    assert torch_names.is_floating_point(a) is True
     assert torch_names.is_floating_point(a.astype("i4")) is torch_names.cuda.is_available() is False
     assert torch_names.numel(a) == 9
     assert torch_names.as_tensor(a) is a

@@ -19,6 +19,7 @@ from sycl_dnn.ops import reduction as r
 from sycl_dnn.ops import scan as q
 from sycl_dnn.ops import selection as t
 from sycl_dnn.ops import shape as s
+from sycl_dnn.ops import special_functions as special
 
 STEP, TOLERANCE = 1e-4, 2e-5
 
@@ -86,7 +87,18 @@ CASES = {
     "acos": (e.ACOS, INSIDE), "atan": (e.ATAN, X), "sinh": (e.SINH, X), "cosh": (e.COSH, X),
     "tanh": (e.TANH, X), "asinh": (e.ASINH, X), "acosh": (e.ACOSH, draw(3, 4, low=1.4, high=3)),
     "atanh": (e.ATANH, INSIDE), "sigmoid": (e.SIGMOID, X), "erf": (e.ERF, X),
-    "erfc": (e.ERFC, X), "erfinv": (e.ERFINV, draw(3, 4, low=-0.6, high=0.6)),
+    "erfc": (e.ERFC, X), "erfinv": (special.ERFINV, draw(3, 4, low=-0.6, high=0.6)),
+    "lgamma": (special.LGAMMA, draw(3, 4, low=0.4, high=3.0)),
+    "digamma": (special.DIGAMMA, draw(3, 4, low=0.6, high=3.0)),
+    "digamma of negative numbers": (special.DIGAMMA, draw(3, 4, low=-1.7, high=-1.3)),
+    "sinc": (special.SINC, draw(3, 4, low=-1.0, high=1.0)),
+    "copysign": (lambda x, y: special.COPYSIGN(x, y) * x, APART, APART),
+    "hypot": (special.HYPOT, APART, APART), "xlogy": (special.XLOGY, X, POSITIVE),
+    "logaddexp2": (special.LOGADDEXP2, X, ROW),
+    "maximum of numbers": (lambda x, y: special.fmax(x, y) * x, DISTINCT,
+                           draw(3, 4, low=0, high=0.1)),
+    "minimum of numbers": (lambda x, y: special.fmin(x, y) * x, DISTINCT,
+                           draw(3, 4, low=0, high=0.1)),
     "abs": (lambda x: e.ABS(x) * x, APART),
     "cast": (lambda x: e.cast(e.cast(x, "float32"), "float64") * x, X),
     "add": (lambda x, y: (x + y) * x, X, ROW), "sub": (lambda x, y: (x - y) * y, X, ROW),

@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Special functions, element by element: lgamma, erfinv, hypot, xlogy, copysign, isclose, ..."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from sycl_dnn.call.operation import named, operation
+from sycl_dnn.functional.arithmetic.binary import add, maximum, minimum, mul, pow, sub
+from sycl_dnn.functional.arithmetic.comparison import eq, gt, le, lt, where
+from sycl_dnn.functional.arithmetic.convert import converted
+from sycl_dnn.functional.arithmetic.elementwise import abs, check_float
+from sycl_dnn.functional.arithmetic.mathematical import isfinite, isnan, logical_and, logical_or
+from sycl_dnn.functional.arithmetic.operands import (
+    by_nodes,
+    check_arrays,
+    check_real,
+    checked_array,
+    checked_operands,
+    result_dtype,
+)
+from sycl_dnn.functional.reduction.extremes import all
+from sycl_dnn.ir.node import Node
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.ops import arithmetic as ops
+from sycl_dnn.ops import special_functions as special
+from sycl_dnn.trace.refusals import NeedsArrays
+from sycl_dnn.trace.values import Tensor
+
+if TYPE_CHECKING:
+    import dpnp
+
+_TEXT = """{summary}
+
+Parameters
+----------
+{parameters}
+Returns
+-------
+array
+    {returns}
+
+Raises
+------
+TypeError
+    {types}
+ValueError
+    The shapes do not broadcast.
+
+Notes
+-----
+{notes}Source: ``torch.{name}``.
+"""
+_NARROW = "bfloat16 and float16 are computed in float32. "
+_SMOOTH = f"{_NARROW}Differentiable to any order. "
+_INTEGERS = "float32 for integers"
+
+
+def _floats(dtype: str) -> str:
+    return dtype if dtypes.is_float(dtype) else "float32"
+
+
+def _of_one(
+    name: str, summary: str, definition: Callable[[Node], Node], only_floats: bool = False
+) -> Any:
+    """Make a function of one array from a definition by nodes."""
+
+    def call(input: Tensor) -> Tensor:
+        x = checked_array(name, "input", input)
+        check_real(name, input=x)
+        if only_floats:
+            check_float(name, input=x)
+        dtype = _floats(str(x.dtype))
+        return by_nodes(definition, x, wide=dtypes.wide(dtype), dtype=dtype)
+
+    doc = _TEXT.format(
+        summary=summary, name=name, notes=_SMOOTH, types="The dtype is not supported.",
+        returns=f"Its dtype{'' if only_floats else ', ' + _INTEGERS}.",
+        parameters="input : array (*)\n    "
+        f"{'Floating point' if only_floats else 'Any real dtype'}.\n",
+    )  # fmt: skip
+    return operation(named(call, name, doc))
+
+
+lgamma = _of_one(
+    "lgamma", "Return the logarithm of the absolute value of the gamma function.", special.LGAMMA
+)
+digamma = _of_one(
+    "digamma", "Return the derivative of the logarithm of the gamma function.", special.DIGAMMA
+)
+erfinv = _of_one("erfinv", "Return the inverse of the error function.", special.ERFINV)
+sinc = _of_one("sinc", "Return ``sin(pi x) / (pi x)``, and 1 at 0.", special.SINC)
+deg2rad = _of_one("deg2rad", "Convert degrees to radians.", lambda x: x * (math.pi / 180))
+rad2deg = _of_one("rad2deg", "Convert radians to degrees.", lambda x: x * (180 / math.pi))
+frac = _of_one(
+    "frac", "Return the fractional part, with the sign of the number.", lambda x: x - ops.TRUNC(x),
+    only_floats=True,
+)  # fmt: skip
+
+
+def _of_two(
+    name: str, summary: str, definition: Callable[[Node, Node], Node], *,
+    of_integers: Callable[..., Any] | None = None, only_floats: bool = False,
+    notes: str = _SMOOTH,
+) -> Any:  # fmt: skip
+    """Make a function of two operands from a definition by nodes."""
+
+    def call(input: Tensor | float, other: Tensor | float) -> Tensor:
+        a, b = checked_operands(name, input=input, other=other)
+        check_real(name, input=a, other=b)
+        dtype = result_dtype(a, b)
+        if only_floats and not dtypes.is_float(dtype):
+            raise TypeError(f"{name}: input and other must not both be integers, got {dtype}")
+        if of_integers is not None and not dtypes.is_float(dtype):
+            return of_integers(a, b)
+        dtype = _floats(dtype)
+        return by_nodes(definition, a, b, wide=dtypes.wide(dtype), dtype=dtype)
+
+    end = "" if of_integers or only_floats else f", {_INTEGERS}"
+    doc = _TEXT.format(
+        summary=summary, name=name, notes=notes, returns=f"torch's promoted dtype{end}.",
+        types="A dtype is not supported.",
+        parameters="input, other : arrays (*), or one a number\n    Shapes broadcast.\n",
+    )  # fmt: skip
+    return operation(named(call, name, doc))
+
+
+_ONE = "Of NaN and a number, the number. The gradient goes to the chosen operand, of equal ones\n"
+fmax = _of_two(
+    "fmax", "Return the element-wise maximum without NaN.", special.fmax, of_integers=maximum,
+    notes=f"{_ONE}to ``input``. ",
+)  # fmt: skip
+fmin = _of_two(
+    "fmin", "Return the element-wise minimum without NaN.", special.fmin, of_integers=minimum,
+    notes=f"{_ONE}to ``input``. ",
+)  # fmt: skip
+hypot = _of_two(
+    "hypot", "Return the root of the sum of two squares.", special.HYPOT, only_floats=True
+)
+copysign = _of_two(
+    "copysign", "Return the size of ``input`` with the sign of ``other``.", special.COPYSIGN
+)
+logaddexp2 = _of_two(
+    "logaddexp2", "Return ``log2(2**input + 2**other)`` without overflow.", special.LOGADDEXP2,
+    only_floats=True,
+)  # fmt: skip
+xlogy = _of_two(
+    "xlogy", "Return ``input * log(other)``, and 0 where ``input`` is 0.", special.XLOGY
+)
+
+_FLAT = "Not differentiable. "
+
+
+def _heaviside(input: Tensor, values: Tensor) -> Tensor:
+    check_arrays("heaviside", input=input, values=values)
+    checked_operands("heaviside", input=input, values=values)
+    check_real("heaviside", input=input)
+    if values.dtype != input.dtype:
+        raise TypeError(f"heaviside: values must have dtype {input.dtype}, got {values.dtype}")
+    return where(eq(input, 0), values, converted(gt(input, 0), str(input.dtype)))
+
+
+heaviside = operation(named(_heaviside, "heaviside", _TEXT.format(
+    summary="Return 0 for negative elements, 1 for positive ones, ``values`` at 0.",
+    name="heaviside", types="An operand is no array, or the dtypes differ.", returns="Their dtype.",
+    parameters="input, values : arrays (*)\n    Shapes broadcast.\n",
+    notes="The gradient goes to ``values``. ",
+)))  # fmt: skip
+
+
+def _signbit(input: Tensor) -> dpnp.ndarray:
+    x = checked_array("signbit", "input", input)
+    check_real("signbit", input=x)
+    if not x.is_float:
+        return lt(x, 0)
+    return by_nodes(special.signbit, x, wide=dtypes.wide(str(x.dtype)), dtype="bool")
+
+
+signbit = operation(named(_signbit, "signbit", _TEXT.format(
+    summary="Return whether the sign is negative, also that of -0.0.", name="signbit",
+    types="``input`` is complex.", returns="bool.", parameters="input : array (*)\n", notes=_FLAT,
+)))  # fmt: skip
+
+
+def _float_power(input: Tensor | float, exponent: Tensor | float) -> Tensor:
+    operands = checked_operands("float_power", input=input, exponent=exponent)
+    check_real("float_power", input=operands[0], exponent=operands[1])
+    a, b = (converted(v, "float64") if isinstance(v, Tensor) else float(v) for v in operands)
+    return pow(a, b)
+
+
+float_power = operation(named(_float_power, "float_power", _TEXT.format(
+    summary="Raise ``input`` to a power in float64.", name="float_power",
+    types="An operand is complex, or the device has no float64.", returns="float64.",
+    parameters="input, exponent : arrays (*), or one a number\n    Shapes broadcast.\n",
+    notes="Differentiable to any order. ",
+)))  # fmt: skip
+
+
+def _isclose(
+    input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+) -> dpnp.ndarray:
+    check_arrays("isclose", input=input, other=other)
+    checked_operands("isclose", input=input, other=other)
+    check_real("isclose", input=input, other=other)
+    for argument, value in (("rtol", rtol), ("atol", atol)):
+        if not value >= 0:
+            raise ValueError(f"isclose: {argument} must not be negative, got {value}")
+    a, b = (converted(v, "int8") if v.dtype == "bool" else v for v in (input, other))
+    is_near = logical_and(le(abs(sub(a, b)), add(mul(abs(b), rtol), atol)), isfinite(b))
+    result = logical_or(eq(a, b), is_near)
+    return logical_or(result, logical_and(isnan(a), isnan(b))) if equal_nan else result
+
+
+_CLOSE = """input, other : arrays (*)
+    Shapes broadcast.
+rtol, atol : float
+    Not negative.
+equal_nan : bool
+    Whether NaN are close to each other.
+"""
+isclose = operation(named(_isclose, "isclose", _TEXT.format(
+    summary="Return whether elements are equal, or differ by at most\n"
+    "``atol + rtol * abs(other)``.",
+    name="isclose", types="An operand is no array.", returns="bool.", parameters=_CLOSE,
+    notes=_FLAT,
+)))  # fmt: skip
+
+
+def _allclose(
+    input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+) -> bool:
+    result = all(isclose(input, other, rtol, atol, equal_nan))
+    if isinstance(result, Tensor) and not hasattr(result.trace, "evaluated"):
+        raise NeedsArrays("allclose: input must be an array with values: use isclose")
+    return bool(result)
+
+
+allclose = named(_allclose, "allclose", _TEXT.format(
+    summary="Return whether all elements are close, as ``isclose``.", name="allclose",
+    types="An operand is no array, or is traced by ``compile`` or ``plan``.",
+    returns="A Python bool: the host waits for the device.", parameters=_CLOSE, notes=_FLAT,
+))  # fmt: skip

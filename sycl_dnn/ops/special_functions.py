@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Special functions: gamma and its logarithmic derivative, inverse erf, sinc, signs, logarithms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from sycl_dnn.ir.node import Node, Operation, number
+from sycl_dnn.ops import arithmetic as ops
+from sycl_dnn.ops.arithmetic import where
+
+
+def _polynomial(x: Node, coefficients: Sequence[float]) -> Node:
+    """Return a polynomial; the coefficient of the highest power comes first."""
+    result = number(coefficients[0], x.dtype)
+    for coefficient in coefficients[1:]:
+        result = result * x + coefficient
+    return result
+
+
+def _floating(inputs: tuple[Node, ...]) -> tuple[tuple[int, ...], str]:
+    return inputs[0].shape, inputs[0].dtype
+
+
+# --- Gamma
+
+#: B(2k) / 2k, of the asymptotic series.
+_BERNOULLI = (-3617 / 8160, 1 / 12, -691 / 32760, 1 / 132, -1 / 240, 1 / 252, -1 / 120, 1 / 12)
+_SHIFT = 10
+
+
+def _digamma(x: Node) -> Node:
+    """From 10 on an asymptotic series, below by recurrence, for negative numbers by reflection."""
+    zero = number(0, x.dtype)
+    is_low, one = ops.LE(x, zero), number(1, x.dtype)
+    positive = where(is_low, 1 - x, x)
+    is_small = ops.LT(positive, number(_SHIFT, x.dtype))
+    # Unselected elements must stay finite, or the gradient would be NaN.
+    shifted = where(is_small, positive + _SHIFT, positive)
+    first = where(is_small, positive, one)
+    steps = 1 / first
+    for k in range(1, _SHIFT):
+        steps = steps + 1 / (first + k)
+    limit = number(1e12, x.dtype)  # from there on the series is 0; squares would overflow
+    inverse = ops.RECIPROCAL(ops.SQUARE(where(ops.GT(shifted, limit), limit, shifted)))
+    series = 0.5 / shifted + inverse * _polynomial(inverse, _BERNOULLI)
+    value = ops.LOG(shifted) - series - where(is_small, steps, zero)
+    whole = ops.ROUND(x)
+    turns = where(ops.EQ(whole, zero), x, x - whole)  # -0.0 keeps its sign
+    rest = where(is_low, turns, number(0.25, x.dtype))
+    is_pole = ops.LOGICAL_AND(ops.LT(x, zero), ops.EQ(rest, zero))
+    reflected = where(is_pole, number(math.nan, x.dtype), _cotangent(rest) * math.pi)
+    return where(is_low, value - reflected, value)
+
+
+def _cotangent(turns: Node) -> Node:
+    """Return the cotangent of half turns from -0.5 to 0.5."""
+    size, quarter = ops.ABS(turns), number(0.25, turns.dtype)
+    is_near = ops.LE(size, quarter)
+    near, far = where(is_near, turns, quarter), where(is_near, quarter, size)
+    of_rest = ops.TAN((0.5 - far) * math.pi)
+    of_rest = where(ops.LT(turns, number(0, turns.dtype)), -of_rest, of_rest)
+    return where(is_near, 1 / ops.TAN(near * math.pi), of_rest)
+
+
+DIGAMMA = Operation("digamma", _floating, definition=_digamma)
+LGAMMA = Operation("lgamma", _floating, lambda node, g: [g * DIGAMMA(node.inputs[0])])
+
+# --- The inverse error function
+
+#: Giles, "Approximating the erfinv function", 2010: by w - 2.5, and by sqrt(w) - 3 from 5 on.
+_CENTRAL = (2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087,
+            -0.00125372503, -0.00417768164, 0.246640727, 1.50140941)  # fmt: skip
+_TAIL = (-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773,
+         -0.0076224613, 0.00943887047, 1.00167406, 2.83297682)  # fmt: skip
+
+
+def _erfinv(y: Node) -> Node:
+    """Return an approximation; Newton's steps make it exact."""
+    dtype = y.dtype
+    size = ops.ABS(y)
+    w = -ops.LOG((1 - size) * (1 + size))
+    root = ops.SQRT(ops.MAXIMUM(w, number(5, dtype)))
+    tail = _polynomial(root - 3, _TAIL)
+    central = _polynomial(w - 2.5, _CENTRAL)
+    x = where(ops.LT(w, number(5, dtype)), central, tail) * size
+    if dtype == "float64":
+        # Beyond the range of float32.
+        x = where(ops.GT(w, number(16, dtype)), ops.SQRT(w - ops.LOG(root * math.sqrt(math.pi))), x)
+    for _ in range(3 if dtype == "float64" else 1):
+        x = _better_root(x, size)
+    edge = where(ops.EQ(size, number(1, dtype)), number(math.inf, dtype), x)
+    return COPYSIGN(edge, y)
+
+
+def _better_root(x: Node, size: Node) -> Node:
+    """Return Newton's next root: of erf, or of the logarithm of erfc for large values."""
+    slope = ops.EXP(-ops.SQUARE(x)) * (2 / math.sqrt(math.pi))
+    rest = ops.ERFC(x)
+    step = where(
+        ops.LT(size, number(0.5, x.dtype)),
+        (ops.ERF(x) - size) / slope,
+        -(ops.LOG(rest / (1 - size)) * rest / slope),
+    )
+    return x - step
+
+
+ERFINV = Operation(
+    "erfinv", _floating,
+    lambda node, g: [g * (ops.EXP(ops.SQUARE(node)) * (math.sqrt(math.pi) / 2))],
+    definition=_erfinv,
+)  # fmt: skip
+
+# --- sinc
+
+#: Of sin(t) / t by t * t.
+_NEAR_ZERO = tuple((-1) ** k / math.factorial(2 * k + 1) for k in range(11, -1, -1))
+
+
+def _sinc(x: Node) -> Node:
+    """By a series near 0, where the derivatives of the quotient are inaccurate."""
+    angle = x * math.pi
+    one = number(1, x.dtype)
+    is_near = ops.LT(ops.ABS(angle), one)
+    far, near = where(is_near, one, angle), where(is_near, angle, one)
+    return where(is_near, _polynomial(ops.SQUARE(near), _NEAR_ZERO), ops.SIN(far) / far)
+
+
+SINC = Operation("sinc", _floating, definition=_sinc)
+
+# --- Signs
+
+
+def _copysign(size: Node, sign: Node) -> Node:
+    bits = ops.BITS(sign)
+    is_negative = ops.LT(bits, number(0, bits.dtype))
+    return where(is_negative, -ops.ABS(size), ops.ABS(size))
+
+
+def _copysign_vjp(node: Node, g: Node) -> Sequence[Node | None]:
+    size, zero = node.inputs[0], number(0, node.dtype)
+    is_zero = ops.EQ(size, zero)
+    sign = node / where(is_zero, number(1, node.dtype), size)
+    return g * where(is_zero, zero, ops.STOP_GRADIENT(sign)), None
+
+
+COPYSIGN = Operation("copysign", ops.ADD.infer, ops.summed(_copysign_vjp), definition=_copysign)
+
+
+def signbit(x: Node) -> Node:
+    """Whether the sign is negative, also that of zeros and NaN."""
+    bits = ops.BITS(x)
+    return ops.LT(bits, number(0, bits.dtype))
+
+
+# --- Of two numbers
+
+
+def _hypot_vjp(node: Node, g: Node) -> Sequence[Node | None]:
+    a, b = node.inputs
+    return g * (a / node), g * (b / node)
+
+
+HYPOT = Operation("hypot", ops.ADD.infer, ops.summed(_hypot_vjp))
+
+
+def _xlogy(a: Node, b: Node) -> Node:
+    is_zero = ops.LOGICAL_AND(ops.EQ(a, number(0, a.dtype)), ops.LOGICAL_NOT(ops.ISNAN(b)))
+    return where(is_zero, number(0, a.dtype), a * ops.LOG(b))
+
+
+def _xlogy_vjp(node: Node, g: Node) -> Sequence[Node | None]:
+    a, b = node.inputs
+    zero = number(0, a.dtype)
+    is_flat = ops.LOGICAL_AND(ops.EQ(a, zero), ops.LE(b, zero))
+    logarithm = ops.LOG(where(is_flat, number(1, a.dtype), b))
+    return g * where(is_flat, zero, logarithm), g * a / b
+
+
+XLOGY = Operation("xlogy", ops.ADD.infer, ops.summed(_xlogy_vjp), definition=_xlogy)
+
+
+def _logaddexp2(a: Node, b: Node) -> Node:
+    high, low = ops.MAXIMUM(a, b), ops.MINIMUM(a, b)
+    difference = where(ops.NE(high, low), low - high, number(0, a.dtype))
+    return high + ops.LOG1P(ops.EXP2(difference)) * (1 / math.log(2))
+
+
+def _logaddexp2_vjp(node: Node, g: Node) -> Sequence[Node | None]:
+    a, b = node.inputs
+    difference = (a - b) * math.log(2)
+    return g * ops.SIGMOID(difference), g * ops.SIGMOID(-difference)
+
+
+LOGADDEXP2 = Operation(
+    "logaddexp2", ops.ADD.infer, ops.summed(_logaddexp2_vjp), definition=_logaddexp2
+)
+
+
+def fmax(a: Node, b: Node) -> Node:
+    """Return the maximum, of NaN and a number the number."""
+    return where(ops.LOGICAL_OR(ops.GE(a, b), ops.ISNAN(b)), a, b)
+
+
+def fmin(a: Node, b: Node) -> Node:
+    """Return the minimum, of NaN and a number the number."""
+    return where(ops.LOGICAL_OR(ops.LE(a, b), ops.ISNAN(b)), a, b)

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Special functions."""
+
+import dpnp
+import numpy as np
+import pytest
+from functional.case import Case, Spec
+from functional.checks import Checks
+from functional.torch_functions import of_torch
+from scipy import special
+
+import sycl_dnn
+from sycl_dnn import functional as F
+
+X, ROW, P = Spec((3, 4)), Spec((4,)), Spec((3, 4), "positive")
+
+
+def _case(name, *args, dtype="float32"):
+    return Case(name, getattr(F, name), args, {}, of_torch(name), dtype)
+
+
+CASES = [
+    _case("lgamma", P), _case("digamma", P), _case("erfinv", Spec((3, 4), "unit")),
+    *(_case(name, X) for name in ("sinc", "frac", "deg2rad", "rad2deg")),
+    *(_case(name, X, ROW) for name in ("fmax", "fmin", "hypot", "copysign", "logaddexp2")),
+    _case("xlogy", X, P), _case("lgamma", P, dtype="bfloat16"),
+    _case("hypot", X, X, dtype="bfloat16"),
+    _case("xlogy", X, P, dtype="bfloat16"),
+]  # fmt: skip
+
+
+class TestCases(Checks):
+    cases = CASES
+    may_be_slow = CASES
+
+
+#: By name: SciPy's function, bounds of the arguments, and the error in units in the last place.
+ERRORS = {
+    "lgamma": (special.gammaln, (0.01, 50), 4), "digamma": (special.digamma, (3, 50), 12),
+    "erfinv": (special.erfinv, (-0.9999, 0.9999), 5), "sinc": (np.sinc, (-0.7, 0.7), 8),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", ERRORS)
+def test_errors(name, dtype, queue):
+    reference, bounds, limit = ERRORS[name]
+    x = np.random.default_rng(0).uniform(*bounds, 10000).astype(dtype)
+    exact = reference(x.astype(np.longdouble if name == "sinc" else "f8"))
+    found = getattr(F, name)(dpnp.asarray(x, sycl_queue=queue)).asnumpy()
+    # Near the roots of lgamma the error is that of numbers near 1.
+    scale = np.spacing(np.maximum(np.abs(exact), 1 if name == "lgamma" else 0).astype(dtype))
+    assert np.max(np.abs(found - exact) / scale) <= limit
+
+
+def test_closeness_is_a_python_value(queue):
+    x = dpnp.asarray([1.0, np.nan], dtype="f4", sycl_queue=queue)
+    assert F.allclose(x, x) is False
+    assert F.allclose(x, x * (1 + 1e-6), equal_nan=True) is True
+    assert sycl_dnn.vjp(lambda x: x * 2 if F.allclose(x, x, equal_nan=True) else x, x)[0][0] == 2
+    with pytest.raises(TypeError, match="allclose: input must be an array with values"):
+        sycl_dnn.compile(lambda x: x if F.allclose(x, x) else -x)(x)
+    with pytest.raises(ValueError, match="isclose: rtol must not be negative, got -1"):
+        F.isclose(x, x, rtol=-1)
+    with pytest.raises(TypeError, match="heaviside: values must have dtype float32, got int64"):
+        F.heaviside(x, x.astype("i8"))
+    for name in ("hypot", "logaddexp2"):
+        with pytest.raises(TypeError, match=f"{name}: input and other must not both be integers"):
+            getattr(F, name)(x.astype("i8"), 1)
+    with pytest.raises(TypeError, match="frac: input must"):
+        F.frac(x.astype("i8"))
