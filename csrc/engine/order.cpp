@@ -29,8 +29,8 @@ static const py::object &order_managers() {
 void prepare_order() { order_managers(); }
 
 // The map is looked up in each call because it depends on the context of contextvars.
-static py::object manager_of(const Stream &stream) {
-    return or_park([&]() -> py::object { return order_managers()[stream.queue]; });
+static py::object manager_of(const py::object &queue) {
+    return or_park([&]() -> py::object { return order_managers()[queue]; });
 }
 
 static py::object checked(PyObject *result) {
@@ -39,18 +39,22 @@ static py::object checked(PyObject *result) {
 }
 
 OrderedCall::OrderedCall(const Stream &stream, std::vector<sycl::event> &depends) {
-    if (!stream.ordered) return;
+    if (stream.ordered) follow(stream.queue, depends);
+}
+
+void OrderedCall::follow(const py::object &queue, std::vector<sycl::event> &depends) {
     static PyObject *const events = PyUnicode_InternFromString("submitted_events");
-    manager = manager_of(stream);
-    append_events(checked(or_park([&] { return PyObject_GetAttr(manager.ptr(), events); })),
-                  depends);
+    managers.push_back(manager_of(queue));
+    PyObject *const manager = managers.back().ptr();
+    append_events(checked(or_park([&] { return PyObject_GetAttr(manager, events); })), depends);
 }
 
 void OrderedCall::submitted(const py::object &event) const {
     static PyObject *const add = PyUnicode_InternFromString("add_event_pair");
-    if (!manager) return;
-    PyObject *const args[] = {manager.ptr(), event.ptr(), event.ptr()};
-    checked(or_park([&] { return PyObject_VectorcallMethod(add, args, 3, nullptr); }));
+    for (const py::object &manager : managers) {
+        PyObject *const args[] = {manager.ptr(), event.ptr(), event.ptr()};
+        checked(or_park([&] { return PyObject_VectorcallMethod(add, args, 3, nullptr); }));
+    }
 }
 
 }  // namespace sycl_dnn

@@ -16,11 +16,13 @@ class OrderedCall {
   public:
     // Appends the events that the call must wait for.
     OrderedCall(const Stream &stream, std::vector<sycl::event> &depends);
+    // Orders the call with dpnp's work on another queue, too, which an array belongs to.
+    void follow(const py::object &queue, std::vector<sycl::event> &depends);
     // Registers the call's (Python) event with dpnp.
     void submitted(const py::object &event) const;
 
   private:
-    py::object manager;
+    std::vector<py::object> managers;
 };
 
 }  // namespace sycl_dnn

@@ -74,6 +74,11 @@ static dnnl::memory memory_at(const desc &d, const Engine &engine,
                                            handles);
 }
 
+// The queue whose work on an array dpnp orders; null for memory of the engine's own.
+static const sycl::queue *queue_of_array(const std::vector<span> &spans, bool allocated) {
+    return allocated ? nullptr : buffer_of(spans.at(0).first).queue;
+}
+
 static Memory wrap(const desc &d, const Engine &engine, const std::vector<span> &spans,
                    const py::object &owner, bool writable, bool allocated) {
     refuse_after_fork();
@@ -85,6 +90,7 @@ static Memory wrap(const desc &d, const Engine &engine, const std::vector<span> 
             engine.handle.get(),
             py::cast(engine),
             owner,
+            queue_of_array(spans, allocated),
             writable && !repeats(d),
             allocated,
             handles.at(0),
@@ -99,8 +105,9 @@ static Memory part_of(const Memory &whole, const dims &shape, const dims &offset
     auto handle = dnnl::sycl_interop::make_memory(
         d, engine.handle, dnnl::sycl_interop::memory_kind::usm, whole.first);
     const size_t nbytes = extent(d);
-    return {handle, d,           whole.engine, whole.engine_object,   whole.owner, whole.writable,
-            false,  whole.first, nbytes,       has_no_gaps(d, nbytes)};
+    return {handle,      d,           whole.engine,          whole.engine_object,
+            whole.owner, whole.queue, whole.writable,        false,
+            whole.first, nbytes,      has_no_gaps(d, nbytes)};
 }
 
 static void check_zero(const Memory &memory, const Stream &stream) {
@@ -161,6 +168,7 @@ static Memory absent(const desc &d, const Engine &engine) {
             engine.handle.get(),
             py::cast(engine),
             py::list(),
+            nullptr,
             false,
             false,
             nullptr,
@@ -187,6 +195,7 @@ static void set_data_handle(const py::object &self, const std::vector<span> &spa
     replace_handle(self, memory_at(memory.layout, engine, handles), owner);
     memory.writable = writable && !repeats(memory.layout);
     memory.allocated = false;
+    memory.queue = queue_of_array(spans, false);
     memory.first = handles.at(0);
 }
 
@@ -206,7 +215,17 @@ static Memory host_scalar(const desc &d, const py::bytes &bytes) {
     dnnl_memory_t handle;
     check(dnnl_memory_create_host_scalar(&handle, d.get(), const_cast<char *>(value.data())),
           "could not create a host scalar");
-    return {dnnl::memory(handle), d, nullptr, py::none(), bytes, false, false, nullptr, 0, true};
+    return {dnnl::memory(handle),
+            d,
+            nullptr,
+            py::none(),
+            bytes,
+            nullptr,
+            false,
+            false,
+            nullptr,
+            0,
+            true};
 }
 
 static void set_host_scalar(const py::object &self, const py::bytes &bytes) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "base/dpctl_api.hpp"
 #include "engine/engine.hpp"
 #include "memory/memory_desc.hpp"
 
@@ -14,6 +15,7 @@ struct Memory {
     dnnl_engine_t engine;      // null for a host scalar
     py::object engine_object;  // the Engine, or None
     py::object owner;          // the array or the dpctl.memory objects, kept alive
+    const sycl::queue *queue;  // that the array belongs to; null for other memory
     bool writable;
     bool allocated;  // only for this tensor, so that gaps in its layout are unused
     // Address of the first buffer, to find arguments that share it. Cached: querying the descriptor

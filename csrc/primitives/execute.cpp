@@ -50,6 +50,17 @@ void check_stream(const Primitive &p, const Stream &stream) {
                             describe(p.runs_on) + "), got one on the " + describe(stream.engine));
 }
 
+// dpnp's work on arrays of other queues is in the order of those.
+void follow_arrays(OrderedCall &order, const Stream &stream, const call &c,
+                   std::vector<sycl::event> &events) {
+    const sycl::queue &own = stream.flight->queue;
+    for (const auto &bound : c.bound) {
+        const Memory &memory = *bound.second;
+        if (memory.queue && *memory.queue != own)
+            order.follow(memory.owner[py::int_(0)].attr("sycl_queue"), events);
+    }
+}
+
 }  // namespace
 
 py::object execute(const py::object &self, const Stream &stream, const py::dict &args,
@@ -63,7 +74,8 @@ py::object execute(const py::object &self, const Stream &stream, const py::dict 
     for (const auto &bound : c.bound) nbytes += bound.second->nbytes;
     std::vector<sycl::event> events;
     append_events(depends, events);
-    const OrderedCall order(stream, events);
+    OrderedCall order(stream, events);
+    if (stream.ordered) follow_arrays(order, stream, c, events);
     const sycl::event event = submit_or_raise({p.pd->name, "scratchpad", p.scratchpad_bytes},
                                               [&] { return submit(p, stream, c, events); });
     return note_submitted(stream, order, event, std::move(c.owners), nbytes);

@@ -100,6 +100,22 @@ def test_ordered_execution_is_registered_with_dpnp(queue):
     manager.wait()
 
 
+def test_arrays_of_other_queues_are_in_sequence_too(queue):
+    other = dpctl.SyclQueue(queue.sycl_context, queue.sycl_device)
+    engine = dnnl.Engine(queue)
+    stream = dnnl.Stream(engine, queue, ordered=True)
+    d = dnnl.MemoryDesc((1000, 1000), dnnl.data_type.f32)
+    copy = dnnl.Primitive(dnnl.reorder(engine, src=d, dst=d))
+    for number in range(10):
+        x = dpnp.full((1000, 1000), 0.001, dtype="f4", sycl_queue=other)
+        x = (x @ x @ x) * 0 + number
+        result = dpnp.full((1000, 1000), -1, dtype="f4", sycl_queue=queue)
+        src, dst = (dnnl.Memory.from_array(a, engine) for a in (x, result))
+        copy.execute(stream, {"src": src, "dst": dst})
+        x[...] = -2  # waits for the copy
+        assert result.min() == result.max() == number
+
+
 def test_given_events_are_waited_for(queue):
     """A chain by events alone, no order manager: each step doubles."""
     engine = dnnl.Engine(queue)
