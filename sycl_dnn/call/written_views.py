@@ -100,6 +100,14 @@ def write(recording: Any, tensor: RecordedTensor, result: RecordedTensor, writer
         recording.fresh |= {id(written): len(tensor.marks) for written, _ in chain}
 
 
+def is_detached(recording: Any, tensor: RecordedTensor) -> bool:
+    """Whether a tensor is ``detach()`` of another, or a view of it: gradients see no writes."""
+    origin = origin_of(recording, tensor)
+    while origin is not None and origin.body is not gradients.stop:
+        origin = origin_of(recording, origin.source)
+    return origin is not None
+
+
 @contextlib.contextmanager
 def unwritten(trace: Any) -> Iterator[None]:
     """Refuse writes inside to values that a recording knows already: what runs has its own rule."""

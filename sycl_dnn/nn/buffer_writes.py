@@ -12,6 +12,7 @@ from collections.abc import Container
 from typing import Any
 
 from sycl_dnn import tree
+from sycl_dnn.call import written_views
 from sycl_dnn.trace.cloning import clone_of
 from sycl_dnn.trace.refusals import NeedsArrays
 from sycl_dnn.trace.torch_methods import OfOthers
@@ -73,18 +74,16 @@ class BufferMarks(OfOthers):
         """
         attrs, trace = self.module.__dict__, value.trace
         group, path = _group(self.module, self.name), f"{type(self.module).__name__}.{self.name}"
-        if (
-            group is attrs["_parameters"]
-            and self.has_gradient
-            and self.name not in attrs["_frozen"]
-        ):
+        replace = getattr(trace, "replace", None)
+        is_detached = replace is not None and written_views.is_detached(trace, value)
+        is_leaf = group is attrs["_parameters"] and self.name not in attrs["_frozen"]
+        if is_leaf and self.has_gradient and not is_detached:
             raise TypeError(
                 f"{writer}: the parameter {path} must not be written to by a function that is "
-                "differentiated with respect to it; use clone() of it"
+                "differentiated with respect to it; write to its data, or to clone() of it"
             )
         buffer: Any = group.get(self.name)
         is_current = getattr(buffer, "marks", None) is self
-        replace = getattr(trace, "replace", None)
         if is_current:
             if replace is None and not _is_whole(value, buffer):
                 raise NeedsArrays(

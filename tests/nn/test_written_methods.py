@@ -223,6 +223,23 @@ def test_parameters_are_not_written_where_they_have_a_gradient(way):
         np.testing.assert_array_equal(net.weight.asnumpy(), 2 * before)
 
 
+def test_data_of_parameters_with_a_gradient_is_written():
+    class Masked(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(F.full((4,), 2.0))
+
+        def forward(self, x):
+            self.weight.data[1:3].zero_()
+            return (self.weight * self.weight * x).sum()
+
+    net, x = Masked(), dpnp.arange(1, 5, dtype="f4")
+    value, grads = sycl_dnn.value_and_grad(lambda net: net(x))(net)
+    assert float(value) == 4 * (1 + 4)
+    np.testing.assert_array_equal(grads.weight.asnumpy(), [4, 0, 0, 16])
+    np.testing.assert_array_equal(net.weight.asnumpy(), [2, 0, 0, 2])
+
+
 def test_gradients_do_not_see_writes_to_data():
     class Scaled(nn.Module):
         def forward(self, x):
