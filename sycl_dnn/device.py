@@ -109,7 +109,7 @@ def _queue_on(device: Any) -> dpctl.SyclQueue:
             f"of an array, got {type(device).__name__}"
         )
     try:
-        return dpctl.get_device_cached_queue(device)
+        return dpctl.get_device_cached_queue(str(device) if isinstance(device, str) else device)
     except (dpctl.SyclQueueCreationError, dpctl.SyclDeviceCreationError, ValueError) as error:
         available = ", ".join(d.filter_string for d in dpctl.get_devices()) or "none"
         raise NoDeviceError(f"device must be one of {available}, got {device!r}") from error

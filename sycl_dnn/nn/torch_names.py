@@ -74,6 +74,25 @@ class Tensor(metaclass=_Arrays):
     """The type of arrays and traced values, for annotations and ``isinstance``."""
 
 
+class device(str):  # noqa: N801 - torch's name
+    """The name of a device: ``device("cpu")``, ``device("xpu", 0)``."""
+
+    def __new__(cls, name: Any, index: int | None = None) -> device:
+        """Return a name, with the index of the device behind a colon if there is one."""
+        return super().__new__(cls, f"{name}" if index is None else f"{name}:{index}")
+
+    @property
+    def type(self) -> str:
+        """The kind of device."""
+        return self.partition(":")[0]
+
+    @property
+    def index(self) -> int | None:  # type: ignore[override]
+        """The number of the device of its kind, if it has one."""
+        number = self.partition(":")[2]
+        return int(number) if number else None
+
+
 def is_tensor(value: Any) -> bool:
     """Whether a value is an array."""
     return isinstance(value, Tensor)

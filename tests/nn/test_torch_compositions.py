@@ -176,3 +176,10 @@ def test_indices_as_a_tuple(queue):
         found = Called(lambda x, y, t=as_tuple: (x > y).nonzero(as_tuple=t))(x, y)
         found = np.stack([v.asnumpy() for v in found], 1) if as_tuple else found.asnumpy()
         np.testing.assert_array_equal(found, np.argwhere(A > B))
+
+
+def test_devices_are_names():
+    assert (torch_names.device("xpu", 1).type, torch_names.device("xpu:1").index) == ("xpu", 1)
+    assert torch_names.device("cpu").index is None
+    assert torch_names.ones(2, device=torch_names.device("cpu")).sycl_device.is_cpu
+    assert nn.Linear(2, 2).to(torch_names.device("cpu")).weight.sycl_device.is_cpu
