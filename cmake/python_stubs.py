@@ -212,7 +212,8 @@ def functional_stub():
     """Return the stub of ``sycl_dnn.functional``."""
     from sycl_dnn import functional as F
 
-    lines, used = [], {"Array", "Frozen", "dpnp"}
+    lines = ["from sycl_dnn.functional import linalg as linalg"]
+    used = {"Array", "Frozen", "dpnp"}
     for name in sorted(F.__all__):
         function = getattr(F, name)
         if isinstance(function, type):

@@ -8,7 +8,7 @@ import inspect
 import sys
 
 from sycl_dnn.call.operation import show_arrays as _show_arrays
-from sycl_dnn.functional import docstring_examples
+from sycl_dnn.functional import docstring_examples, linalg  # noqa: F401 - F.linalg
 from sycl_dnn.functional.activation.activations import (
     celu,
     elu,

@@ -64,6 +64,15 @@ CALLS = [
     "addmm(u, u[:, :3], p)", "baddbmm(i[0], i[0], i[0])", "mm(u, transpose(u, 0, 1))",
     "bilinear(u, p, i[0])", "dot(v, v)", "mv(u, v)", "outer(v, v)", "tensordot(u, p, 2)",
     "einsum('ij,kj->ik', u, p)", "einsum('ij,ij,ij->i', u, p, u)",
+    # matrices; q is symmetric and positive
+    *(call.replace("q", "(i @ transpose(i, 2, 3) + o3)") for call in (
+        "linalg.inv(q)", "linalg.solve(q, i)", "linalg.solve_triangular(q, i, upper=True)",
+        "linalg.det(q)", "linalg.slogdet(q)[1]", "linalg.cholesky(q)", "linalg.eigvalsh(q)",
+        "linalg.eigh(q)[1] ** 2", "linalg.matrix_power(q, -2)", "linalg.matrix_norm(q, 'nuc')")),
+    "linalg.qr(u)[1] ** 2", "linalg.qr(transpose(u, 0, 1))[0] ** 2",
+    "linalg.svd(u, False)[0] ** 2", "linalg.svd(u, False)[2] ** 2", "linalg.svdvals(u)",
+    "linalg.multi_dot([u, transpose(p, 0, 1), u])", "linalg.matrix_norm(u, 1)",
+    "linalg.vector_norm(u, 3, 1)",
     # windows
     "conv1d(s, s[:, :, :2])", "conv2d(i, i[:, :, :2, :2], v[:1], padding=1)",
     "conv2d(i, transpose(i[:, :, :2, :2], 0, 1), groups=2, stride=2)",
@@ -174,7 +183,7 @@ _INDICES = [[3, 0, 2, 1], [1, 2, 0, 3], [0, 3, 1, 2]]
 _CONSTANTS = {
     "c": np.array([0.7, 1.1, 0.4, 0.9]),
     "g": np.where(np.array(_INDICES) % 3, 1.0, -1.0),
-    "o": 1.0 - np.eye(4)[_CLASSES],
+    "o": 1.0 - np.eye(4)[_CLASSES], "o3": np.eye(4) * 0.7,
     "t": np.array(_CLASSES), "k": np.array(_INDICES), "m": np.array(_INDICES) > 1,
     "y": np.array([[0, 1, 1, 0, 1, 0]]), "z": np.arange(16).reshape(1, 4, 4) % 2,
 }  # fmt: skip
@@ -211,7 +220,8 @@ def by_torch(torch, call):
     names = {
         **{n: getattr(torch, n) for n in dir(torch) if callable(getattr(torch, n))},
         **{n: getattr(torch.nn.functional, n) for n in dir(torch.nn.functional)},
-        "softmin": torch.nn.functional.softmin, "norm": torch.norm, "sign": torch.sign,
+        "softmin": torch.nn.functional.softmin, "norm": torch.norm,
+        "linalg": torch.linalg, "sign": torch.sign,
         "expand": torch.broadcast_to, "transpose": torch.transpose,
         **{n: torch.tensor(a) for n, a in _CONSTANTS.items()},
     }  # fmt: skip
@@ -244,7 +254,7 @@ def write():
 
 def ours(call, queue):
     """Return the function of a call and its operands."""
-    names = {name: getattr(F, name) for name in dir(F)}
+    names = {name: getattr(F, name) for name in (*dir(F), "linalg")}
     for name, numbers in _CONSTANTS.items():
         dtype = "f4" if numbers.dtype == "f8" else None
         names[name] = dpnp.asarray(numbers, dtype=dtype, sycl_queue=queue)

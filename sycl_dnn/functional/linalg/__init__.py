@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``torch.linalg`` for dpnp arrays: solutions, factorizations and norms of matrices in batches.
+
+Factorizations are those of ``dpnp.linalg`` (oneMKL), each recorded as one call. Their gradients are
+operations of this layer, so derivatives of every order follow.
+"""
+
+from sycl_dnn.functional.linalg.factorizations import cholesky, eigh, eigvalsh, qr, svd, svdvals
+from sycl_dnn.functional.linalg.matrix_norms import (
+    matrix_norm,
+    matrix_power,
+    multi_dot,
+    vector_norm,
+)
+from sycl_dnn.functional.linalg.solutions import det, inv, slogdet, solve, solve_triangular
+
+__all__ = [
+    "cholesky", "det", "eigh", "eigvalsh", "inv", "matrix_norm", "matrix_power", "multi_dot", "qr",
+    "slogdet", "solve", "solve_triangular", "svd", "svdvals", "vector_norm",
+]  # fmt: skip

@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: Apache-2.0
+"""cholesky, eigh, eigvalsh, qr, svd and svdvals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import dpnp
+
+from sycl_dnn.call.operation import operation, templated
+from sycl_dnn.functional.arithmetic.binary import div, mul, sub
+from sycl_dnn.functional.arithmetic.elementwise import neg
+from sycl_dnn.functional.linalg.matrix_parts import (
+    TEXT,
+    checked,
+    columns_of,
+    diagonal_matrix,
+    factorized,
+    identity,
+    skewed,
+    total,
+    turned,
+)
+from sycl_dnn.functional.linalg.solutions import solution
+from sycl_dnn.functional.product.matmul import matmul
+from sycl_dnn.functional.shape.arrangement import tril
+from sycl_dnn.functional.shape.axes import diagonal
+from sycl_dnn.functional.shape.joining import cat, narrow
+from sycl_dnn.functional.shape.reshaping import (
+    unsqueeze,
+)
+from sycl_dnn.ir.node import NotDifferentiable
+from sycl_dnn.trace.pointwise import add
+from sycl_dnn.trace.values import Tensor
+
+# --- Factorizations
+
+
+@operation
+@templated(TEXT, returns="array (*, n, n)", notes="")
+def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:  # noqa: N803 - torch's name
+    """Return the lower triangular ``L`` with ``A = L @ L.T``.
+
+    A : array (*, n, n)
+        Symmetric, positive definite.
+    upper : bool
+        Return the transpose instead.
+    """
+    checked("cholesky", A=A, is_square=True)
+
+    def rule(results: list[Tensor], grads: list[Any]) -> dict[str, Tensor]:
+        upper_factor = turned(results[0])
+        lower = tril(matmul(upper_factor, grads[0]))
+        halved = sub(lower, mul(diagonal_matrix(diagonal(lower, 0, -2, -1)), 0.5))
+        part = turned(solution(upper_factor, turned(solution(upper_factor, halved))))
+        return {"0": mul(add(part, turned(part)), 0.5)}
+
+    lower = factorized(dpnp.linalg.cholesky, [A], [A.shape], rule)[0]
+    return turned(lower) if upper else lower
+
+
+class Eigen(NamedTuple):
+    """The result of ``eigh``."""
+
+    eigenvalues: Any
+    eigenvectors: Any
+
+
+def _eigen(name: str, x: Tensor, uplo: str) -> Eigen:
+    checked(name, A=x, is_square=True)
+    if uplo not in ("L", "U"):
+        raise ValueError(f"{name}: UPLO must be 'L' or 'U', got {uplo!r}")
+
+    def rule(results: list[Tensor], grads: list[Any]) -> dict[str, Tensor]:
+        (values, vectors), (of_values, of_vectors) = results, grads
+        inner = [] if of_values is None else [diagonal_matrix(of_values)]
+        if of_vectors is not None:
+            gaps = _off_diagonal(sub(columns_of(values), unsqueeze(values, -1)))
+            inner.append(mul(div(skewed(matmul(turned(vectors), of_vectors)), gaps), 0.5))
+        return {"0": matmul(matmul(vectors, total(inner)), turned(vectors))}
+
+    call = lambda a: tuple(dpnp.linalg.eigh(a, UPLO=uplo))  # noqa: E731
+    return Eigen(*factorized(call, [x], [x.shape[:-1], x.shape], rule))
+
+
+def _off_diagonal(gaps: Tensor) -> Tensor:
+    """Return differences with 1 on the diagonal, for divisions."""
+    return add(gaps, identity(gaps))
+
+
+_SIGNS = "The signs of the vectors are arbitrary, and equal {}\nhave no gradients of vectors. "
+
+
+@operation
+@templated(
+    TEXT, returns="named tuple (eigenvalues, eigenvectors)\n    Arrays (*, n), in ascending order,"
+    " and (*, n, n).", notes=_SIGNS.format("values"),
+)  # fmt: skip
+def eigh(A: Tensor, UPLO: str = "L") -> Eigen:  # noqa: N803 - torch's names
+    """Return the eigenvalues and eigenvectors of symmetric matrices.
+
+    A : array (*, n, n)
+        Symmetric.
+    UPLO : str
+        "L" or "U": the triangle that is read.
+    """
+    return _eigen("eigh", A, UPLO)
+
+
+@operation
+@templated(TEXT, returns="array (*, n)", notes="")
+def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:  # noqa: N803 - torch's names
+    """Return the eigenvalues of symmetric matrices, in ascending order.
+
+    A : array (*, n, n)
+        Symmetric.
+    UPLO : str
+        "L" or "U": the triangle that is read.
+    """
+    return _eigen("eigvalsh", A, UPLO).eigenvalues
+
+
+class QR(NamedTuple):
+    """The result of ``qr``."""
+
+    Q: Any
+    R: Any
+
+
+def _tall_qr(x: Tensor) -> list[Tensor]:
+    """Return the reduced factors of matrices with at least as many rows as columns."""
+    *batch, m, n = x.shape
+
+    def rule(results: list[Tensor], grads: list[Any]) -> dict[str, Tensor]:
+        (q, r), (of_q, of_r) = results, grads
+        parts = [] if of_r is None else [matmul(r, turned(of_r))]
+        if of_q is not None:
+            parts.append(neg(matmul(turned(of_q), q)))
+        inner = total(parts)
+        mirrored = add(tril(inner), turned(tril(inner, -1)))
+        rows = matmul(q, mirrored)
+        rows = rows if of_q is None else add(of_q, rows)
+        return {"0": turned(solution(r, turned(rows)))}
+
+    call = lambda a: tuple(dpnp.linalg.qr(a))  # noqa: E731
+    return factorized(call, [x], [(*batch, m, n), (*batch, n, n)], rule)
+
+
+@operation
+@templated(
+    TEXT, returns='named tuple (Q, R)\n    Arrays (*, m, k) and (*, k, n); k = m for "complete".',
+    notes='Tall matrices have no gradient for "complete". ',
+)  # fmt: skip
+def qr(A: Tensor, mode: str = "reduced") -> QR:  # noqa: N803 - torch's name
+    """Return an orthogonal and an upper triangular factor.
+
+    A : array (*, m, n)
+    mode : str
+        "reduced", "complete", or "r" for an empty ``Q``.
+    """
+    checked("qr", A=A)
+    if mode not in ("reduced", "complete", "r"):
+        raise ValueError(f"qr: mode must be 'reduced', 'complete' or 'r', got {mode!r}")
+    *batch, m, n = A.shape
+    if mode == "complete" and m > n:
+        call = lambda a: tuple(dpnp.linalg.qr(a, mode="complete"))  # noqa: E731
+        message = "qr: mode 'complete' must not be differentiated for tall matrices"
+        return QR(*factorized(call, [A], [(*batch, m, m), A.shape], _refusing(message)))
+    q, r = _tall_qr(narrow(A, -1, 0, min(m, n)))
+    if m < n:
+        r = cat([r, matmul(turned(q), narrow(A, -1, m, n - m))], -1)
+    return QR(narrow(q, -1, 0, 0) if mode == "r" else q, r)
+
+
+def _refusing(message: str) -> Callable[..., dict[str, Tensor]]:
+    def rule(results: list[Tensor], grads: list[Any]) -> dict[str, Tensor]:
+        raise NotDifferentiable(message)
+
+    return rule
+
+
+class SVD(NamedTuple):
+    """The result of ``svd``."""
+
+    U: Any
+    S: Any
+    Vh: Any
+
+
+def _svd_rule(results: list[Tensor], grads: list[Any]) -> dict[str, Tensor]:
+    """Return the gradient of the reduced factors."""
+    (u, s, vh), (of_u, of_s, of_vh) = results, grads
+    v, rows, columns = turned(vh), unsqueeze(s, -1), columns_of(s)
+    gaps = _off_diagonal(mul(sub(columns, rows), add(columns, rows)))
+    inner = [] if of_s is None else [diagonal_matrix(of_s)]
+    outer = []
+
+    def rotation(vectors: Tensor, g: Tensor) -> Tensor:
+        return div(skewed(matmul(turned(vectors), g)), gaps)
+
+    if of_u is not None:
+        inner.append(mul(rotation(u, of_u), columns))
+        if u.shape[-2] > u.shape[-1]:
+            scaled = div(of_u, columns)
+            outer.append(matmul(sub(scaled, matmul(u, matmul(turned(u), scaled))), vh))
+    if of_vh is not None:
+        of_v = turned(of_vh)
+        inner.append(mul(rows, rotation(v, of_v)))
+        if v.shape[-2] > v.shape[-1]:
+            scaled = div(of_v, columns)
+            rest = sub(scaled, matmul(v, matmul(vh, scaled)))
+            outer.append(matmul(u, turned(rest)))
+    if inner:
+        outer.append(matmul(matmul(u, total(inner)), vh))
+    return {"0": total(outer)}
+
+
+def reduced_or_full(x: Tensor, is_full: bool) -> SVD:
+    """Return singular values, and as many vectors, or all."""
+    *batch, m, n = x.shape
+    k = min(m, n)
+    if not is_full or m == n:
+        call = lambda a: tuple(dpnp.linalg.svd(a, full_matrices=False))  # noqa: E731
+        shapes: list[tuple[int, ...]] = [(*batch, m, k), (*batch, k), (*batch, k, n)]
+        return SVD(*factorized(call, [x], shapes, _svd_rule))
+
+    def rule(results: list[Tensor], grads: list[Any]) -> dict[str, Tensor]:
+        if grads[0] is not None or grads[2] is not None:
+            raise NotDifferentiable(
+                "svd: full_matrices must be False for gradients of vectors of matrices that are "
+                "not square, got True"
+            )
+        return _svd_rule(list(reduced_or_full(x, False)), [None, grads[1], None])
+
+    call = lambda a: tuple(dpnp.linalg.svd(a, full_matrices=True))  # noqa: E731
+    return SVD(*factorized(call, [x], [(*batch, m, m), (*batch, k), (*batch, n, n)], rule))
+
+
+@operation
+@templated(
+    TEXT, returns="named tuple (U, S, Vh)\n    ``S`` (*, k) in descending order; with "
+    "``full_matrices`` U (*, m, m)\n    and Vh (*, n, n), else U (*, m, k) and Vh (*, k, n).",
+    notes=_SIGNS.format("singular values"),
+)  # fmt: skip
+def svd(A: Tensor, full_matrices: bool = True) -> SVD:  # noqa: N803 - torch's name
+    """Return the singular value decomposition ``A = U @ diag(S) @ Vh``.
+
+    A : array (*, m, n)
+    full_matrices : bool
+        Gradients of the vectors of matrices that are not square need False.
+    """
+    checked("svd", A=A)
+    return reduced_or_full(A, full_matrices)
+
+
+@operation
+@templated(TEXT, returns="array (*, k)", notes="", parameters="A : array (*, m, n)\n")
+def svdvals(A: Tensor) -> Tensor:  # noqa: N803 - torch's name
+    """Return the singular values, in descending order."""
+    checked("svdvals", A=A)
+    return reduced_or_full(A, False).S

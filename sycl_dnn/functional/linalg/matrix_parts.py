@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Shared parts of the functions of matrices: checks, recorded calls of dpnp, diagonals."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import dpnp
+import numpy as np
+
+from sycl_dnn.functional.arithmetic.binary import mul, sub
+from sycl_dnn.functional.arithmetic.operands import check_arrays
+from sycl_dnn.functional.shape.arrangement import spread
+from sycl_dnn.functional.shape.reshaping import (
+    transpose,
+    unsqueeze,
+)
+from sycl_dnn.trace.pointwise import add
+from sycl_dnn.trace.steps import Out
+from sycl_dnn.trace.values import Tensor
+
+TEXT = """{summary}
+
+Parameters
+----------
+{parameters}
+Returns
+-------
+{returns}
+
+Raises
+------
+TypeError
+    An argument is not an array of float32 or float64.
+ValueError
+    A shape or an option is wrong.
+dpnp.linalg.LinAlgError
+    oneMKL refuses the matrix, for example a singular one.
+
+Notes
+-----
+{notes}Differentiable to any order. Source: ``torch.linalg.{name}``.
+"""
+
+
+def checked(name: str, *, is_square: bool = False, **arguments: Any) -> None:
+    """Raise unless arguments are matrices in batches, of a dtype that oneMKL factorizes."""
+    check_arrays(name, **arguments)
+    for argument, x in arguments.items():
+        if str(x.dtype) not in ("float32", "float64"):
+            raise TypeError(f"{name}: {argument} must be float32 or float64, got {x.dtype}")
+        if x.ndim < 2:
+            raise ValueError(f"{name}: {argument} must have at least 2 axes, got shape {x.shape}")
+        if is_square and x.shape[-1] != x.shape[-2]:
+            raise ValueError(f"{name}: {argument} must be square, got shape {x.shape}")
+
+
+def factorized(
+    function: Callable[..., Any], x: list[Tensor], shapes: Sequence[tuple[int, ...]],
+    rule: Callable[..., dict[str, Tensor]],
+) -> list[Tensor]:  # fmt: skip
+    """Record a function of dpnp. ``rule(results, grads)`` gets None for missing gradients."""
+
+    @functools.wraps(function)
+    def call(*arrays: Any) -> Any:
+        results = function(*arrays)
+        if isinstance(results, tuple):
+            return tuple(map(dpnp.ascontiguousarray, results))
+        return dpnp.ascontiguousarray(results)
+
+    def gradients(entry: Any, grads: Any) -> dict[str, Tensor]:
+        numbers = [str(n) for n in range(len(shapes))]
+        return rule([entry.outputs[n] for n in numbers], [grads.get(n) for n in numbers])
+
+    dtype = str(x[0].dtype)
+    return x[0].trace.array_call(call, x, [Out(shape, dtype) for shape in shapes], gradients)
+
+
+def turned(x: Tensor) -> Tensor:
+    """Return the transposed matrices."""
+    return transpose(x, -2, -1)
+
+
+def total(parts: Sequence[Tensor]) -> Tensor:
+    """Return the sum of tensors."""
+    return functools.reduce(add, parts)
+
+
+def columns_of(values: Tensor) -> Tensor:
+    """Return values of columns as a matrix to multiply by."""
+    return unsqueeze(values, -2)
+
+
+def skewed(x: Tensor) -> Tensor:
+    """Return matrices minus their transposes."""
+    return sub(x, turned(x))
+
+
+def identity(like: Tensor) -> Tensor:
+    """Return identity matrices of a shape."""
+    return spread(like.trace.literal(np.eye(like.shape[-1]), str(like.dtype)), like.shape)
+
+
+def diagonal_matrix(values: Tensor) -> Tensor:
+    """Return matrices with diagonals."""
+    ones = values.trace.literal(np.eye(values.shape[-1]), str(values.dtype))
+    return mul(columns_of(values), ones)

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of matrices: torch's values and gradients, refusals, edge cases."""
+
+import dpnp
+import numpy as np
+import pytest
+from functional.case import Case, Spec
+from functional.checks import Checks
+
+import sycl_dnn
+from sycl_dnn import functional as F
+from sycl_dnn.ir.node import NotDifferentiable
+from sycl_dnn.nn import torch_names
+
+A, B, WIDE = Spec((2, 3, 3)), Spec((2, 3, 2)), Spec((2, 3, 5))
+
+
+def _of_torch(name):
+    def call(*args, **kwargs):
+        import torch
+
+        return getattr(torch.linalg, name)(*args, **kwargs)
+
+    return call
+
+
+def _case(words, *args, slack=20.0, **options):
+    name, *_ = words.split("-")
+    function = getattr(F.linalg, name)
+    return Case(words, function, args, options, _of_torch(name), slack=slack)
+
+
+CASES = [
+    _case("inv", A), _case("solve", A, B), _case("solve-batch", A, Spec((3, 2))),
+    _case("solve-vector", A, Spec((3,))), _case("solve-vectors", A, Spec((2, 3))),
+    _case("solve-right", A, Spec((2, 4, 3)), left=False),
+    _case("solve_triangular", A, B, upper=True),
+    _case("solve_triangular-unit", A, B, upper=False, unitriangular=True),
+    _case("det", A), _case("slogdet", A), _case("eigvalsh", A), _case("eigvalsh-upper", A, "U"),
+    _case("svdvals", WIDE), _case("matrix_power", A, 5), _case("matrix_power-negative", A, -2),
+    *(_case(f"matrix_norm-{order}", WIDE, order)
+      for order in ("fro", "nuc", 1, -1, 2, -2, float("inf"), -float("inf"))),
+    _case("matrix_norm-axes", WIDE, 2, (2, 0), True), _case("vector_norm", WIDE),
+    _case("vector_norm-axes", WIDE, 3, (0, 1), True),
+    _case("vector_norm-inf", WIDE, float("inf"), 1),
+    _case("multi_dot", [Spec((2, 9)), Spec((9, 3)), Spec((3, 8)), Spec((8,))]),
+]  # fmt: skip
+
+
+class TestCases(Checks):
+    cases = CASES
+    may_be_slow = CASES
+
+
+def _matrices(shape, queue, dtype="f4"):
+    return dpnp.asarray(np.random.default_rng(0).normal(size=shape).astype(dtype), sycl_queue=queue)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("shape", [(3, 3), (2, 4, 3), (2, 3, 4), (0, 3, 2), (2, 0, 3)])
+def test_factors_multiply_to_the_matrix(shape, dtype, queue):
+    x, limit = _matrices(shape, queue, dtype), 1e-5 if dtype == "f4" else 1e-13
+
+    def near(actual, expected=x):
+        np.testing.assert_allclose(actual.asnumpy(), expected.asnumpy(), atol=limit)
+
+    for mode in ("reduced", "complete"):
+        near(F.matmul(*F.linalg.qr(x, mode)))
+    u, s, vh = F.linalg.svd(x, full_matrices=False)
+    near((u * s[..., None, :]) @ vh)
+    assert F.linalg.svd(x)[2].shape == (*shape[:-2], shape[-1], shape[-1])
+    square = x @ dpnp.swapaxes(x, -1, -2) + dpnp.eye(shape[-2], dtype=dtype, sycl_queue=queue)
+    lower = sycl_dnn.compile(F.linalg.cholesky)(square)
+    near(lower @ dpnp.swapaxes(lower, -1, -2), square)
+    values, vectors = F.linalg.eigh(square)
+    near((vectors * values[..., None, :]) @ dpnp.swapaxes(vectors, -1, -2), square)
+    near(F.linalg.solve(square, x), F.linalg.inv(square) @ x)
+
+
+def test_only_one_triangle_is_read(queue):
+    x = dpnp.asarray([[2.0, 9.0], [1.0, 2.0]], dtype="f4", sycl_queue=queue)
+    np.testing.assert_allclose(F.linalg.eigvalsh(x).asnumpy(), [1, 3], rtol=1e-6)
+    upper = F.linalg.eigh(x, UPLO="U").eigenvalues.asnumpy()
+    np.testing.assert_allclose(upper, [-7, 11], rtol=1e-6)
+
+
+def test_singular_matrices(queue):
+    zero = dpnp.zeros((2, 2), dtype="f4", sycl_queue=queue)
+    sign, logarithm = F.linalg.slogdet(zero)
+    assert (float(sign), float(logarithm), float(F.linalg.det(zero))) == (0, -np.inf, 0)
+    for call in (F.linalg.inv, sycl_dnn.compile(F.linalg.inv), sycl_dnn.grad(F.linalg.det)):
+        with pytest.raises(dpnp.linalg.LinAlgError, match="[Ss]ingular"):
+            call(zero)
+    with pytest.raises(dpnp.linalg.LinAlgError, match="not positive definite"):
+        F.linalg.cholesky(zero - 1)
+
+
+def test_modules_find_the_namespace(queue):
+    assert torch_names.linalg is F.linalg
+    assert set(F.linalg.__all__) <= set(dir(F.linalg))
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda L, x: L.inv(x[:, :2]), ValueError, r"inv: A must be square, got shape \(3, 2, 3\)"),
+        (lambda L, x: L.inv(x[0, 0]), ValueError, "inv: A must have at least 2 axes"),
+        (lambda L, x: L.inv(x.astype("i4")), TypeError, "inv: A must be float32 or float64, got"),
+        (lambda L, x: L.solve(x, x[:, :2]), ValueError, "solve: B must have 3 rows for A"),
+        (lambda L, x: L.solve(x, x[:2]), ValueError, "solve: batches must broadcast"),
+        (lambda L, x: L.solve(x, x[0, 0], left=False), ValueError, "left must be True for vectors"),
+        (lambda L, x: L.solve(x, x.astype("i4")), TypeError, "solve: B must have dtype float32"),
+        (lambda L, x: L.eigh(x, "Q"), ValueError, "eigh: UPLO must be 'L' or 'U', got 'Q'"),
+        (lambda L, x: L.qr(x, "R"), ValueError, "qr: mode must be 'reduced'"),
+        (lambda L, x: L.matrix_norm(x, 3), ValueError, "matrix_norm: ord must be one of"),
+        (lambda L, x: L.matrix_norm(x, 2, (1, 1)), ValueError, "dim must be two different axes"),
+        (lambda L, x: L.vector_norm(x, "fro"), TypeError, "vector_norm: ord must be a number"),
+        (lambda L, x: L.multi_dot([x[0]]), ValueError, "multi_dot: tensors must be at least 2"),
+        (lambda L, x: L.multi_dot([x, x]), ValueError, r"tensors\[0\] must have 2 axes"),
+        (lambda L, x: L.multi_dot([x[0], x[0, :2]]), ValueError, "must have matching shapes"),
+        (lambda L, x: sycl_dnn.grad(lambda x: L.svd(x)[0].sum())(x[:, :2]), NotDifferentiable,
+         "svd: full_matrices must be False"),
+        (lambda L, x: sycl_dnn.grad(lambda x: L.qr(x, "complete")[0].sum())(x[:, :, :2]),
+         NotDifferentiable, "qr: mode 'complete' must not be differentiated"),
+    ],
+)  # fmt: skip
+def test_wrong_arguments_are_refused(call, error, words, queue):
+    with pytest.raises(error, match=words):
+        call(F.linalg, _matrices((3, 3, 3), queue))
