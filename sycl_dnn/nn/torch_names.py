@@ -60,18 +60,27 @@ class jit:  # noqa: N801 - torch's name
 
 
 class _Arrays(type):
+    #: The dtype of new arrays.
+    kind: str
+
     def __instancecheck__(cls, value: Any) -> bool:
         return isinstance(value, (dpnp.ndarray, Array))
 
     def __call__(cls, *sizes: Any) -> Any:
-        """Return a float32 array of these sizes, or with the values of a list."""
+        """Return an array of these sizes, or with the values of a list."""
         if len(sizes) == 1 and not isinstance(sizes[0], int):
-            return functional.tensor(sizes[0], dtype="float32")
-        return functional.empty(sizes)
+            return functional.tensor(sizes[0], dtype=cls.kind)
+        return functional.empty(sizes, dtype=cls.kind)
 
 
 class Tensor(metaclass=_Arrays):
     """The type of arrays and traced values, for annotations and ``isinstance``."""
+
+    kind = "float32"
+
+
+FloatTensor = Tensor
+LongTensor = _Arrays("LongTensor", (Tensor,), {"kind": "int64"})
 
 
 class device(str):  # noqa: N801 - torch's name

@@ -183,3 +183,15 @@ def test_devices_are_names():
     assert torch_names.device("cpu").index is None
     assert torch_names.ones(2, device=torch_names.device("cpu")).sycl_device.is_cpu
     assert nn.Linear(2, 2).to(torch_names.device("cpu")).weight.sycl_device.is_cpu
+
+
+def test_new_arrays_have_torchs_methods_while_a_module_is_built():
+    class Built(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.made = [
+                torch_names.tensor(A).unsqueeze(0), torch_names.Tensor(A).unsqueeze(0),
+                torch_names.as_tensor(A).unsqueeze(0), torch_names.LongTensor([1, 2]).unsqueeze(0),
+            ]  # fmt: skip
+
+    assert [x.dtype.name for x in Built().made] == ["float32", "float32", "float32", "int64"]

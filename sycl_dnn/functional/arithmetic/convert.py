@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import dpctl
 import dpnp
 import numpy as np
 
@@ -176,6 +175,9 @@ def asarray(
     traced = _first_traced(x)
     if traced is not None:
         x = _stacked(x, traced)
+    if isinstance(x, Array) and kwargs:
+        data = array_in(x.data, None, **kwargs)
+        x = x if data is x.data else Array.from_bits(data, x.dtype)
     if isinstance(x, (Array, Tensor)):
         return x if dtype is None else astype(x, dtype)
     bits_and_dtype = bits_of(x)
@@ -269,14 +271,13 @@ def tensor(
         )
     if _first_traced(data) is not None:
         return stop_gradient(asarray(data, dtype))
-    if hasattr(data, "shape"):
-        result = asarray(data, dtype)
-        return result.copy() if result is data else result
-    values = np.asarray(data)
-    default_dtype = "float32" if values.dtype == np.float64 else values.dtype.name
-    trace = running_trace()
-    if isinstance(device, dpctl.SyclQueue):
-        queue = device
-    else:
-        queue = trace.queue if trace and device is None else default_queue(device)
-    return _as_running_code_expects(asarray(values, dtype or default_dtype, sycl_queue=queue))
+    place: dict[str, Any] = {}
+    if device is not None or not hasattr(data, "sycl_queue"):
+        trace = running_trace()
+        here = trace is not None and device is None
+        place["sycl_queue"] = trace.queue if here else default_queue(device)
+    if not hasattr(data, "shape"):
+        data = np.asarray(data)
+        dtype = dtype or ("float32" if data.dtype == np.float64 else data.dtype.name)
+    result = asarray(data, dtype, **place)
+    return _as_running_code_expects(result.copy() if result is data else result)

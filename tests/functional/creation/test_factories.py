@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Array creation: constants, sequences, random numbers, also in traces."""
 
+import dpctl
 import dpnp
 import numpy as np
 import pytest
@@ -112,3 +113,17 @@ def test_draws_of_indices_follow_the_probabilities(queue):
         F.multinomial(chances, 4)
     with pytest.raises(TypeError, match="multinomial: input must be floating-point"):
         F.multinomial(chances.astype("i4"), 1)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [[1.0, 2.0], np.ones(2), np.float32(3), dpnp.ones(2), F.ones(2, dtype="bfloat16")],
+    ids=["list", "ndarray", "number", "dpnp", "bfloat16"],
+)
+def test_tensor_and_asarray_put_arrays_on_the_device(data):
+    queue = dpctl.SyclQueue("cpu")
+    assert F.tensor(data, device=queue).sycl_queue == queue
+    assert F.asarray(data, sycl_queue=queue).sycl_queue == queue
+    assert F.tensor(data).sycl_queue != queue
+    values = [dpnp.asnumpy(F.astype(F.tensor(data, device=q), "float32")) for q in (None, queue)]
+    np.testing.assert_array_equal(*values)
