@@ -220,7 +220,7 @@ def _repeat(x: Any, *sizes: Any, repeats: Any = None) -> Any:
     for axis, count in enumerate(counts):
         if count != 1:
             x = functions.cat([x] * count, axis)
-    return x if any(count != 1 for count in counts) else clone_of(x)
+    return x if any(count != 1 for count in counts) else x.clone()
 
 
 _DEVICES = {"cpu": "cpu", "cuda": "gpu", "gpu": "gpu", "xpu": "gpu"}
@@ -236,18 +236,21 @@ def device_name(value: Any) -> str | None:
     return _DEVICES[kind] + colon + rest if kind in _DEVICES else None
 
 
-def _to(x: Any, *args: Any, **kwargs: Any) -> Any:
+def _to(x: Any, *args: Any, copy: bool = False, **kwargs: Any) -> Any:
     """As ``Tensor.to``: a dtype, or an array for its dtype; devices are those of the call."""
     kwargs.pop("non_blocking", None)
     kwargs.pop("device", None)
-    for value in (*args, *kwargs.values()):
-        if hasattr(value, "dtype") and hasattr(value, "shape"):
-            return functions.astype(x, value.dtype)
-        if device_name(value) is not None:
-            continue
-        if isinstance(value, (str, type)):
-            return functions.astype(x, value)
-    return x
+    dtypes = (_dtype_in(value) for value in (*args, *kwargs.values()))
+    dtype = next((name for name in dtypes if name is not None), None)
+    result = x if dtype is None else functions.astype(x, dtype)
+    return result.clone() if copy and result is x else result
+
+
+def _dtype_in(value: Any) -> Any:
+    """Return the dtype that an argument of ``to`` names or has; None for others."""
+    if hasattr(value, "dtype") and hasattr(value, "shape"):
+        return value.dtype
+    return value if isinstance(value, (str, type)) and device_name(value) is None else None
 
 
 def _arg(name: str) -> Callable[..., Any]:
