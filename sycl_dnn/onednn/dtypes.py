@@ -107,6 +107,7 @@ DATA_TYPES: dict[str, data_type] = {name: row.data_type for name, row in _USABLE
 NAMES: dict[data_type, str] = {m: row.name for m, row in _MEMBERS.items() if row.in_functions}
 #: Floating-point types in increasing width; only they have gradients.
 FLOATS = tuple(name for name, row in reversed(_USABLE.items()) if row.is_float)
+_FLOATING = frozenset(FLOATS)
 #: Types that dpnp lacks and ``Array`` carries.
 CARRIED: dict[str, np.dtype] = {name: row.dtype for name, row in _USABLE.items() if row.carried}
 #: Those with two elements per byte.
@@ -183,7 +184,7 @@ def wide(dtype: str) -> str:
 
 def is_float(dtype: str) -> bool:
     """Whether ``dtype`` is floating point."""
-    return dtype in FLOATS
+    return str(dtype) in _FLOATING
 
 
 # --- promotion ---

@@ -31,8 +31,8 @@ def lifetimes(steps: Sequence[AnyStep], placed: Mapping[int, int]) -> Lifetimes:
             if id(storage) in placed or storage.memory is not None:
                 continue
             key = ("storage", id(storage))
-            first = spans[key][1] if key in spans else index
-            spans[key] = (_rounded(storage.nbytes), first, index, None)
+            span = spans.get(key) or (_rounded(storage.nbytes), index, index, None)
+            spans[key] = (span[0], span[1], index, None)
         if isinstance(step, ArrayStep) or step.primitive is None or is_kernel(step.primitive):
             continue
         desc = step.primitive.primitive_desc.scratchpad_desc

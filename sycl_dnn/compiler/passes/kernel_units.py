@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from sycl_dnn.compiler.passes.lone_functions import chain_of, operands_of
 from sycl_dnn.compiler.relayout import carried
@@ -19,6 +19,9 @@ from sycl_dnn.trace.steps import Meaning
 from sycl_dnn.trace.values import Tensor
 
 Values = dict[Value, Tensor]
+#: By value: the number of a step, the name of its argument, and the tensor over the value's axes.
+_Arguments = dict[Value, tuple[int, str, Tensor]]
+_Source = tuple[int, str, "tuple[Any, ...] | None"]
 #: Primitives that are units of their own.
 _FUNCTIONS = frozenset(("eltwise_forward", "binary", "reorder"))
 
@@ -168,13 +171,23 @@ def rebuilt(result: Value, mapping: dict[Value, Value]) -> Value:
 # --- From steps
 
 
+class _Known(NamedTuple):
+    """What equal steps have in common: where a unit's tensors are among theirs, and its form."""
+
+    #: The number of the step, the name of the argument and its view, if that is another one.
+    inputs: list[_Source]
+    outputs: list[_Source]
+    form: Form
+
+
 class Units:
-    """What the steps of a graph compute; equal primitives are analyzed once."""
+    """What the steps of a graph compute; equal steps are analyzed once."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
-        #: By descriptor and views of arguments: the names of used operands, and the form.
-        self._known: dict[Any, tuple[list[str], Form] | None] = {}
+        #: By what the steps compute and the views of their arguments.
+        self._known: dict[Any, _Known | None] = {}
+        self._held: list[Any] = []
 
     def of(self, node: Node) -> Unit | None:
         """Return the computation of a step and of the earlier steps that only it reads, or None.
@@ -186,24 +199,66 @@ class Units:
         """
         if node.part != (0, 1) or not all(t.size for t in node.outputs.values()):
             return None
-        if node.meaning is not None:
-            return _unit_of_kernel(self._graph, node)
-        if node.row not in _FUNCTIONS or node.pd is None or not node.has_dst:
+        nodes = self._stages(node)
+        if nodes is None:
             return None
-        tensors = (*node.inputs.items(), ("dst", node.dst))
-        views = [(n, t.shape, t.strides, t.storage.scalar) for n, t in tensors]
-        key = (node.pd, *views)
+        key = tuple([self._key(n) for n in nodes])
         if key not in self._known:
-            self._known[key] = _function_of(node)
+            self._known[key] = _kernel(nodes) if node.meaning else _function(node)
         known = self._known[key]
         if known is None:
             return None
-        names, form = known
-        return Unit([node], form, operands_of(node, names), [node.dst])
+        inputs = [_view(nodes[i].inputs[name], shape) for i, name, shape in known.inputs]
+        outputs = [_view(nodes[i].outputs[name], shape) for i, name, shape in known.outputs]
+        return Unit(nodes, known.form, inputs, outputs)
+
+    def _stages(self, node: Node) -> list[Node] | None:
+        """Return the steps of a unit; None for other steps."""
+        if node.meaning is None:
+            is_function = node.row in _FUNCTIONS and node.pd is not None and node.has_dst
+            return [node] if is_function else None
+        partial = [t for name, t in node.inputs.items() if name not in node.meaning.inputs]
+        if not partial:
+            return [node]
+        first = self._graph.writer(partial[0])
+        if first is None or not all(self._graph.writer(t) is first for t in partial):
+            return None
+        return [first, node]
+
+    def _key(self, node: Node) -> Any:
+        work = node.meaning or node.pd
+        self._held.append(work)
+        views = [
+            (name, t.shape, t.strides, t.dtype, t.storage.scalar)
+            for tensors in (node.inputs, node.outputs)
+            for name, t in tensors.items()
+        ]
+        return (id(work), len(node.inputs), *views)
 
 
-def _function_of(node: Node) -> tuple[list[str], Form] | None:
-    """Return the names of the operands that an element-wise primitive uses, and its form."""
+def _view(tensor: Tensor, layout_of: tuple[Any, ...] | None) -> Tensor:
+    return tensor if layout_of is None else tensor.view(*layout_of)
+
+
+def _known(
+    nodes: Sequence[Node], inputs: _Arguments, outputs: _Arguments, sources: set[Value]
+) -> _Known:
+    def located(arguments: _Arguments, group: str) -> list[_Source]:
+        return [
+            (i, name, None if t is getattr(nodes[i], group)[name] else (t.shape, t.strides))
+            for i, name, t in arguments.values()
+        ]
+
+    form = Form(_tensors(inputs), _tensors(outputs), sources)
+    return _Known(located(inputs, "inputs"), located(outputs, "outputs"), form)
+
+
+def _tensors(arguments: _Arguments) -> Values:
+    return {value: tensor for value, (_, _, tensor) in arguments.items()}
+
+
+def _function(node: Node) -> _Known | None:
+    """Return the unit of an element-wise primitive."""
     tensors = (*node.inputs.values(), node.dst)
     if not has_only_post_ops(node.attr) or not all(_is_readable(t) for t in tensors):
         return None
@@ -217,9 +272,9 @@ def _function_of(node: Node) -> tuple[list[str], Form] | None:
     if result.shape != node.dst.shape or result in leaves:
         return None
     used = set(in_order([result]))
-    triples = [t for t in zip(names, leaves, operands, strict=True) if t[1] in used]
-    inputs = {value: tensor for _, value, tensor in triples}
-    return [name for name, _, _ in triples], Form(inputs, {result: node.dst}, set())
+    triples = zip(leaves, names, operands, strict=True)
+    inputs = {value: (0, name, tensor) for value, name, tensor in triples if value in used}
+    return _known([node], inputs, {result: (0, "dst", node.dst)}, set())
 
 
 def _is_readable(tensor: Tensor) -> bool:
@@ -227,30 +282,26 @@ def _is_readable(tensor: Tensor) -> bool:
     return is_plain and tensor.dtype in ("float32", "bfloat16", "float16")
 
 
-def _unit_of_kernel(graph: Graph, node: Node) -> Unit | None:
-    nodes = [node]
-    partial = [t for name, t in node.inputs.items() if name not in _meaning_of(node).inputs]
-    if partial:
-        first = graph.writer(partial[0])
-        if first is None or not all(graph.writer(t) is first for t in partial):
-            return None
-        nodes.insert(0, first)
-    inputs: Values = {}
-    for kernel in nodes:
-        views = _viewed(kernel.inputs, _meaning_of(kernel).inputs)
-        if views is None or (kernel is not node and _meaning_of(kernel).outputs):
+def _kernel(nodes: Sequence[Node]) -> _Known | None:
+    """Return the unit of a kernel, or of both stages of a large reduction."""
+    inputs: _Arguments = {}
+    for number, kernel in enumerate(nodes):
+        meaning = _meaning_of(kernel)
+        views = _viewed(number, kernel.inputs, meaning.inputs)
+        if views is None or (kernel is not nodes[-1] and meaning.outputs):
             return None
         inputs |= views
-    firsts = {name: values[:1] for name, values in _meaning_of(node).outputs.items()}
-    outputs = _viewed(node.outputs, firsts)
-    if not inputs or not outputs or len(outputs) < len(node.outputs):
+    last = nodes[-1]
+    firsts = {name: values[:1] for name, values in _meaning_of(last).outputs.items()}
+    outputs = _viewed(len(nodes) - 1, last.outputs, firsts)
+    if not inputs or not outputs or len(outputs) < len(last.outputs):
         return None
     inner = in_order(outputs, inputs)
     alike = {(v.inputs[0].shape, *v.attributes.items()) for v in inner if is_reduction(v)}
     if len(alike) > 1 or any(v.operation is LEAF for v in inner):
         return None
     sources = {v.inputs[0] for v in inner if v.operation.name == "gather"}
-    return Unit.of(nodes, inputs, outputs, sources)
+    return _known(nodes, inputs, outputs, sources)
 
 
 def _meaning_of(node: Node) -> Meaning:
@@ -258,10 +309,10 @@ def _meaning_of(node: Node) -> Meaning:
 
 
 def _viewed(
-    tensors: Mapping[str, Tensor], values: Mapping[str, tuple[Value, ...]]
-) -> Values | None:
+    number: int, tensors: Mapping[str, Tensor], values: Mapping[str, tuple[Value, ...]]
+) -> _Arguments | None:
     """Return tensors by value, without the leading axes of size 1 that a kernel adds."""
-    views: Values = {}
+    views: _Arguments = {}
     for name, tensor in tensors.items():
         for value in values.get(name, ()):
             n = tensor.ndim - value.ndim
@@ -269,5 +320,6 @@ def _viewed(
                 return None
             if tensor.shape != (1,) * n + value.shape:
                 return None
-            views[value] = tensor.view(value.shape, tuple(tensor.strides[n:])) if n else tensor
+            view = tensor.view(value.shape, tuple(tensor.strides[n:])) if n else tensor
+            views[value] = number, name, view
     return views
