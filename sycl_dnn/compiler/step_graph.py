@@ -351,10 +351,10 @@ class Graph:
         return any(t.storage in self._locked for t in node.outputs.values())
 
     def is_written_between(self, storage: Storage, first: Node, last: Node) -> bool:
-        """Whether a node between ``first``, which reads a storage, and ``last`` writes it."""
-        users = self._writers.get(storage, ())
-        if storage.argument is None and len(users) < 2:
-            return False  # the only writer precedes all readers
+        """Whether a node between ``first`` and ``last`` (exclusive) writes a storage."""
+        users = self._writers.get(storage)
+        if users is None:
+            return False
         low, high = self.place(first), self.place(last)
         return any(low < self.place(n) < high for n in users)
 

@@ -92,6 +92,10 @@ class CompileTrace(Trace):
             return body(*args, **kwargs)
         return self._replays.call(self, function, body, args, kwargs, is_taped)
 
+    def reused(self, key: Any, body: Callable[..., Any], tensors: Sequence[Tensor]) -> Any:
+        """Record steps that are not differentiated, or those of an equal key."""
+        return self.joined(key, body, tensors, {}, is_taped=False)
+
     def lowered(self, tensor: Tensor) -> Tensor:
         """Convert a float32 tensor to the compute dtype of the function."""
         if self.dtype is None or tensor.dtype != "float32":

@@ -163,9 +163,7 @@ def lowered(
 
     key = (lowered, tuple(nodes), known, alike)
     with untaped(trace):
-        tensors: list[Tensor] = trace.joined(
-            key, body, (*existing.values(), *like.values()), {}, is_taped=False
-        )
+        tensors: list[Tensor] = trace.reused(key, body, (*existing.values(), *like.values()))
     return tensors
 
 

@@ -167,6 +167,13 @@ class Trace(TraceState):
         """Record a function: run its body over tensors."""
         return body(*args, **kwargs)
 
+    def reused(self, key: Any, body: Callable[..., Any], tensors: Sequence[Tensor]) -> Any:
+        """Record steps that are not differentiated; a compiled function has one recording per key.
+
+        ``key`` says what ``body`` does, except for the layouts of its tensors.
+        """
+        return body(*tensors)
+
     def called(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """Record a function of the layer, with its name on the tape."""
         tape, start = self.tape, len(self.tape)
