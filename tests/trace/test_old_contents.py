@@ -112,7 +112,8 @@ def test_what_was_read_before_a_write_keeps_its_values(name, way):
 #: Functions whose results are arrays of their own in torch, also where nothing changes.
 COPIES = {
     "clone": lambda x: x.clone(), "part": lambda x: x[1:].clone(), "copy": lambda x: x.copy(),
-    "to": lambda x: x.to("float32", copy=True), "cat": lambda x: F.cat([x]), "cat empty": lambda x: F.cat([x, x[:0]]),
+    "to": lambda x: x.to("float32", copy=True), "cat": lambda x: F.cat([x]),
+    "cat empty": lambda x: F.cat([x, x[:0]]),
     "stack": lambda x: F.stack([x]), "repeat": lambda x: x.repeat(1, 1),
     "tile": lambda x: F.tile(x, (1,)), "roll": lambda x: x.roll(3, 1),
     "pad": lambda x: F.pad(x, (0, 0)),
