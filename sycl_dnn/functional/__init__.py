@@ -43,6 +43,7 @@ from sycl_dnn.functional.activation.channel_dropout import (
     gumbel_softmax,
 )
 from sycl_dnn.functional.activation.dropout import dropout
+from sycl_dnn.functional.activation.randomized_relu import rrelu
 from sycl_dnn.functional.activation.softmax import log_softmax, softmax, softmin
 from sycl_dnn.functional.arithmetic.binary import add, div, maximum, minimum, mul, pow, sub
 from sycl_dnn.functional.arithmetic.comparison import clamp, eq, ge, gt, le, lt, ne, where

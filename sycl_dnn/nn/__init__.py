@@ -37,6 +37,7 @@ from sycl_dnn.nn.dropout_layers import (
     Dropout2d,
     Dropout3d,
     FeatureAlphaDropout,
+    RReLU,
 )
 from sycl_dnn.nn.key_value_cache import KVCache
 from sycl_dnn.nn.linear_layers import Bilinear, Embedding, EmbeddingBag, Identity, Linear

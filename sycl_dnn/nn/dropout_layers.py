@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layers that drop elements or whole channels in training, as in ``torch.nn``."""
+"""Layers that draw in training: dropout of elements or channels, and RReLU."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 from sycl_dnn import functional as F
 from sycl_dnn.nn.module import Module
+from sycl_dnn.trace.torch_methods import overwritten
 
 
 class Dropout(Module):
@@ -73,3 +74,35 @@ def _layer(name: str, function: str, takes_inplace: bool) -> type:
 Dropout1d, Dropout2d, Dropout3d = (_layer(f"Dropout{n}d", f"dropout{n}d", True) for n in (1, 2, 3))
 AlphaDropout = _layer("AlphaDropout", "alpha_dropout", False)
 FeatureAlphaDropout = _layer("FeatureAlphaDropout", "feature_alpha_dropout", False)
+
+
+class RReLU(Module):
+    """``sycl_dnn.functional.rrelu`` as a module: ``torch.nn.RReLU``.
+
+    Parameters
+    ----------
+    lower, upper : float
+        Bounds of the slopes; in evaluation all slopes are their mean.
+    inplace : bool
+        As for ``rrelu``.
+
+    Examples
+    --------
+    >>> from sycl_dnn import functional as F, nn
+    >>> nn.RReLU(0.5, 1.5).eval()(-F.ones(2)).tolist()
+    [-1.0, -1.0]
+    """
+
+    def __init__(self, lower: float = 1 / 8, upper: float = 1 / 3, inplace: bool = False) -> None:
+        super().__init__()
+        self.lower, self.upper, self.inplace = lower, upper, inplace
+
+    def forward(self, input: Any) -> Any:
+        """Apply the activation to (*)."""
+        result = F.rrelu(input, self.lower, self.upper, self.training)
+        return overwritten(input, "RReLU", result) if self.inplace else result
+
+    def extra_repr(self) -> str:
+        """Return the arguments that ``repr`` shows."""
+        inplace = ", inplace=True" if self.inplace else ""
+        return f"lower={self.lower}, upper={self.upper}{inplace}"

@@ -9,11 +9,13 @@ from functional.on_device import to_device, to_numpy
 
 import sycl_dnn
 from sycl_dnn import functional as F
+from sycl_dnn import nn
 
 #: Name: keyword arguments to test it with.
 FUNCTIONS = {
     "relu": [{}], "relu6": [{}], "hardtanh": [{}, {"min_val": -0.3, "max_val": 2.5}],
     "leaky_relu": [{}, {"negative_slope": 0.3}, {"negative_slope": -0.5}],
+    "rrelu": [{}, {"lower": 0.25, "upper": 0.25, "training": True}],
     "elu": [{}, {"alpha": 0.7}, {"alpha": -0.5}], "selu": [{}],
     "celu": [{}, {"alpha": 2.0}, {"alpha": -1.5}], "gelu": [{}, {"approximate": "tanh"}],
     "silu": [{}], "mish": [{}], "hardswish": [{}], "hardsigmoid": [{}], "sigmoid": [{}],
@@ -94,7 +96,7 @@ def test_logsigmoid_is_never_positive(queue):
 
 
 INPLACE = ["celu", "elu", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu", "mish", "relu",
-           "relu6", "selu", "silu", "threshold"]  # fmt: skip
+           "relu6", "rrelu", "selu", "silu", "threshold"]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", INPLACE)
@@ -136,6 +138,7 @@ def test_integers(queue):
     [
         (lambda x: F.gelu(x, approximate="sigmoid"), "gelu: approximate must be 'none' or 'tanh'"),
         (lambda x: F.hardtanh(x, 1.0, -1.0), "hardtanh: min_val must be at most max_val=-1.0"),
+        (lambda x: F.rrelu(x, 1.0, 0.5), "rrelu: lower must be at most upper=0.5, got 1.0"),
         (lambda x: F.softshrink(x, -0.1), "softshrink: lambd must not be negative, got -0.1"),
         (lambda x: F.celu(x, 0.0), "celu: alpha must not be 0"),
         (lambda x: F.softplus(x, 0.0), "softplus: beta must not be 0"),
@@ -158,3 +161,18 @@ def test_relu_of_large_integers_is_exact(queue):
     x = dpnp.asarray(numbers, dtype="int32", sycl_queue=queue)
     for call in (F.relu, sycl_dnn.compile(lambda x: F.relu(x))):
         np.testing.assert_array_equal(dpnp.asnumpy(call(x)), np.maximum(numbers, 0))
+
+
+def test_slopes_are_drawn_for_each_element_and_call(queue):
+    x = to_device(np.full(4000, -2.0), "float32", queue)
+    for call in (F.rrelu, sycl_dnn.compile(lambda x, **o: F.rrelu(x, **o))):
+        first, second = (dpnp.asnumpy(call(x, training=True)) / -2 for _ in range(2))
+        assert first.min() >= 1 / 8
+        assert first.max() <= 1 / 3
+        np.testing.assert_allclose([first.mean(), first.std()], [11 / 48, 0.0601], rtol=0.05)
+        assert (first != second).mean() > 0.9
+    y, pullback = sycl_dnn.vjp(lambda x: F.rrelu(x, training=True), x)
+    np.testing.assert_allclose(dpnp.asnumpy(pullback(F.ones_like(x))[0]), dpnp.asnumpy(y) / -2)
+    layer = nn.RReLU(0.5, 1.5)
+    assert dpnp.asnumpy(layer(x)).std() > 0.1
+    assert dpnp.asnumpy(layer.eval()(x)).tolist() == [-2.0] * 4000
