@@ -233,7 +233,10 @@ def own_storage(
     results may each be a slice of one storage.
     """
     untouched = tensor.storage.argument is not None and tensor.desc == tensor.storage.desc
-    untouched = untouched and keeps_arguments
+    # Programs hold their constants: the caller may write to what it gets.
+    untouched = (
+        untouched and keeps_arguments and not (trace.is_compiled and tensor.storage.constant)
+    )
     if tensor.desc is None:
         return _own_array(trace, tensor)
     # Shapes () and (1,) share a descriptor, so the caller's shape is unknown.

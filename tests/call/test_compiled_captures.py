@@ -94,3 +94,17 @@ def test_a_compiled_method_does_not_keep_its_instance(ones):
     del model
     gc.collect()
     assert alive() is None
+
+
+@pytest.mark.parametrize("is_bound", [False, True])
+def test_writes_to_results_do_not_change_constants(ones, is_bound):
+    w, x = ones(3), ones(3)
+    # dpnp computes w * 2 while the function is traced.
+    function = sycl_dnn.compile(lambda x: (x + w, w * 2, F.cat([w, w]), w))
+    call = function.bind(x) if is_bound else lambda: function(x)
+    for _ in range(3):
+        results = call()
+        assert [float(r.sum()) for r in results] == [6.0, 6.0, 6.0, 3.0]
+        for array in results:
+            array[...] = 9
+    assert w.tolist() == [1.0] * 3
