@@ -16,7 +16,10 @@ _SAME = (
     "index_put", "index_select", "logsumexp", "movedim", "narrow", "permute", "pixel_shuffle",
     "pixel_unshuffle", "reshape", "roll", "scatter", "scatter_add", "select", "sort", "split",
     "squeeze", "stack", "take_along_dim", "topk", "transpose", "tril", "triu", "unbind",
-    "unflatten", "unsqueeze", "channel_shuffle", "swapaxes",
+    "unflatten", "unsqueeze", "channel_shuffle", "swapaxes", "aminmax", "count_nonzero",
+    "cross", "diff", "index_copy", "index_fill", "kthvalue", "masked_scatter", "median", "nanmean",
+    "nanmedian", "nanquantile", "nansum", "quantile", "rot90", "scatter_reduce", "select_scatter",
+    "slice_scatter", "take", "trace",
 )  # fmt: skip
 #: torch's marker for the end of an axis.
 _END = 2**62

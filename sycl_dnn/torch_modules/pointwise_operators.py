@@ -23,6 +23,8 @@ _SAME = (
     "nan_to_num", "ne", "neg", "prelu", "reciprocal", "relu", "relu6", "remainder", "round",
     "rsqrt", "selu", "sigmoid", "sign", "silu", "sin", "sinh", "softplus", "softshrink", "sqrt",
     "square", "tan", "tanh", "threshold", "trunc", "where",
+    "copysign", "deg2rad", "digamma", "erfinv", "float_power", "fmax", "fmin", "frac", "heaviside",
+    "hypot", "lgamma", "logaddexp2", "rad2deg", "signbit", "sinc", "xlogy",
 )  # fmt: skip
 
 
