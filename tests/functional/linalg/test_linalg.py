@@ -56,10 +56,10 @@ def _matrices(shape, queue, dtype="f4"):
     return dpnp.asarray(np.random.default_rng(0).normal(size=shape).astype(dtype), sycl_queue=queue)
 
 
-@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("shape", [(3, 3), (2, 4, 3), (2, 3, 4), (0, 3, 2), (2, 0, 3)])
 def test_factors_multiply_to_the_matrix(shape, dtype, queue):
-    x, limit = _matrices(shape, queue, dtype), 1e-5 if dtype == "f4" else 1e-13
+    x, limit = _matrices(shape, queue, dtype), 1e-5 if dtype == "float32" else 1e-13
 
     def near(actual, expected=x):
         np.testing.assert_allclose(actual.asnumpy(), expected.asnumpy(), atol=limit)
