@@ -10,22 +10,27 @@ import pytest
 from sycl_dnn import functional as F
 from sycl_dnn.functional import docstring_examples
 
+FUNCTIONS = {name: getattr(F, name) for name in F.__all__} | {
+    f"linalg.{name}": getattr(F.linalg, name) for name in F.linalg.__all__
+}
 
-def test_every_function_has_an_example():
-    assert set(docstring_examples.read()) == set(F.__all__)
+
+@pytest.mark.parametrize("module", [F, F.linalg], ids=["functional", "linalg"])
+def test_every_function_has_an_example(module):
+    assert set(docstring_examples.read(module.__file__)) == set(module.__all__)
 
 
 @pytest.mark.sweep(16)
-@pytest.mark.parametrize("name", F.__all__)
+@pytest.mark.parametrize("name", FUNCTIONS)
 def test_example_runs(name):
-    (case,) = doctest.DocTestFinder(recurse=False).find(getattr(F, name), name)
+    (case,) = doctest.DocTestFinder(recurse=False).find(FUNCTIONS[name], name)
     assert len(case.examples) >= 3
     lines: list[str] = []
     assert not doctest.DocTestRunner().run(case, out=lines.append).failed, "".join(lines)
 
 
-@pytest.mark.parametrize("name", F.__all__)
+@pytest.mark.parametrize("name", FUNCTIONS)
 def test_parameter_sections_start_with_an_entry(name):
-    text = inspect.getdoc(getattr(F, name))
+    text = inspect.getdoc(FUNCTIONS[name])
     found = re.search(r"^Parameters\n-+\n(.*)", text, re.MULTILINE)
     assert not found or re.match(r"\*{0,2}\w+(, \*{0,2}\w+)*( : |$)", found[1])

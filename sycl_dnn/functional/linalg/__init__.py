@@ -5,6 +5,7 @@ Factorizations are those of ``dpnp.linalg`` (oneMKL), each recorded as one call.
 operations of this layer, so derivatives of every order follow.
 """
 
+from sycl_dnn.functional import docstring_examples
 from sycl_dnn.functional.linalg.factorizations import cholesky, eigh, eigvalsh, qr, svd, svdvals
 from sycl_dnn.functional.linalg.matrix_norms import (
     matrix_norm,
@@ -18,3 +19,5 @@ __all__ = [
     "cholesky", "det", "eigh", "eigvalsh", "inv", "matrix_norm", "matrix_power", "multi_dot", "qr",
     "slogdet", "solve", "solve_triangular", "svd", "svdvals", "vector_norm",
 ]  # fmt: skip
+
+docstring_examples.attach(globals(), __file__)

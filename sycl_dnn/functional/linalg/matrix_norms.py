@@ -33,13 +33,14 @@ from sycl_dnn.trace.views import reshape
 
 
 @operation
-@templated(TEXT, returns="array", notes="bfloat16 and float16 are allowed, too. ")
 def vector_norm(
     x: Tensor, ord: float = 2, dim: int | Sequence[int] | None = None, keepdim: bool = False, *,
     dtype: Any = None,
 ) -> Tensor:  # fmt: skip
     """Return the norm of vectors along axes.
 
+    Parameters
+    ----------
     x : array (*)
         Floating point.
     ord : number
@@ -49,6 +50,22 @@ def vector_norm(
     keepdim : bool
     dtype : str or NumPy dtype, optional
         To which ``x`` is converted first.
+
+    Returns
+    -------
+    array
+        Without the axes, or with one element along each.
+
+    Raises
+    ------
+    TypeError
+        ``x`` is not an array of a floating-point dtype, or ``ord`` is not a number.
+    ValueError
+        An axis is out of range, or there twice.
+
+    Notes
+    -----
+    Differentiable to any order. Source: ``torch.linalg.vector_norm``.
     """
     if isinstance(ord, str):
         raise TypeError(f"vector_norm: ord must be a number, got {ord!r}")
