@@ -16,7 +16,12 @@ from functional.on_device import device_arguments, flat, to_device
 from simulated import by_turns
 
 import sycl_dnn
+from sycl_dnn import functional as F
 
+#: Functions of oneMKL whose host code reads what the device computed.
+OF_VALUES = [
+    getattr(F.linalg, name) for name in F.linalg.__all__ if name not in ("multi_dot", "vector_norm")
+]
 FOLDER = Path(__file__).parents[1] / "functional"
 
 
@@ -62,6 +67,8 @@ def _is_float(array):
 
 @pytest.mark.parametrize("case", list(_cases()), ids=lambda c: f"{_function_name(c)}-{c}")
 def test_function(case, gpu, tally, has_values):
+    if case.function in OF_VALUES and not has_values:
+        pytest.skip("a factorization by oneMKL reads pivots, which nothing has computed here")
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         expected = answers.stored(case)[0]
