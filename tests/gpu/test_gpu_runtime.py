@@ -15,7 +15,7 @@ from in_threads import in_threads
 import sycl_dnn
 from sycl_dnn import InvalidArguments
 from sycl_dnn import onednn as dnnl
-from sycl_dnn.device import is_simulated
+from sycl_dnn.device import executes_on_cpu, is_simulated
 
 F32 = dnnl.data_type.f32
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -171,9 +171,11 @@ def test_threads_share_one_primitive(gpu, has_values):
         stream.wait()
         result[number] = args["dst"].to_array().asnumpy()
 
-    in_threads(4, work)
+    # The CPU's runtime, which executes one of these GPUs, may hang if more threads wait on it.
+    n = 2 if executes_on_cpu(gpu.sycl_device) else 4
+    in_threads(n, work)
     if has_values:
-        assert all((result[number] == 64.0 * number * number).all() for number in range(4))
+        assert all((result[number] == 64.0 * number * number).all() for number in range(n))
 
 
 BUSY = """
