@@ -112,6 +112,28 @@ def sections(body: Callable[..., Any]) -> tuple[str, str]:
     return "\n\n".join(p for p in paragraphs if not _PARAMETER.match(p)), "".join(parameters)
 
 
+#: The docstring of a function that torch has.
+_AS_TORCH = """{summary}
+
+Parameters
+----------
+{parameters}
+Returns
+-------
+{returns}
+
+Raises
+------
+TypeError
+    {types}
+{errors}
+Notes
+-----
+{notes}Source: ``torch.{name}``.
+"""
+SMOOTH = "Differentiable to any order. "
+
+
 def templated(template: str, **words: str) -> Callable[[F], F]:
     """Return a decorator that puts the docstring of a function into a template.
 
@@ -123,6 +145,30 @@ def templated(template: str, **words: str) -> Callable[[F], F]:
         summary, parameters = sections(function)
         parts = {"name": function.__name__, "summary": summary, "parameters": parameters}
         function.__doc__ = template.format_map(parts | words)
+        return function
+
+    return attach
+
+
+def as_torch(
+    name: str, summary: str, parameters: str, *, returns: str, types: str, errors: str = "",
+    notes: str = "",
+) -> str:  # fmt: skip
+    """Return the docstring of a function that torch has, without ValueError if ``errors`` is empty.
+
+    ``types`` says when it raises TypeError.
+    """
+    return _AS_TORCH.format(
+        name=name, summary=summary, parameters=parameters, returns=returns, types=types,
+        errors=f"ValueError\n    {errors}\n" if errors else "", notes=notes,
+    )  # fmt: skip
+
+
+def described_as_torch(**words: str) -> Callable[[F], F]:
+    """Return a decorator for ``as_torch`` of the ``sections`` of a docstring."""
+
+    def attach(function: F) -> F:
+        function.__doc__ = as_torch(function.__name__, *sections(function), **words)
         return function
 
     return attach

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from sycl_dnn.call.operation import named, operation, templated
+from sycl_dnn.call.operation import described_as_torch, named, operation
 from sycl_dnn.functional.arithmetic.binary import add, div, mul
 from sycl_dnn.functional.arithmetic.comparison import clamp, eq, where
 from sycl_dnn.functional.arithmetic.convert import converted
@@ -28,31 +28,14 @@ if TYPE_CHECKING:
     import dpnp
 
 
-_MIXED = """{summary}
-
-Parameters
-----------
-{parameters}
-Returns
--------
-array
-    The common shape.
-
-Raises
-------
-TypeError
-    A dtype is not floating point.
-ValueError
-    The shapes do not broadcast.
-
-Notes
------
-Source: ``torch.{name}``.
-"""
+_WORDS = {
+    "returns": "array\n    The common shape.", "types": "A dtype is not floating point.",
+    "errors": "The shapes do not broadcast.",
+}  # fmt: skip
 
 
 @operation
-@templated(_MIXED)
+@described_as_torch(**_WORDS)
 def lerp(input: Tensor, end: Tensor, weight: Tensor | float) -> Tensor:
     """Interpolate linearly: ``input + weight * (end - input)``.
 
@@ -238,7 +221,7 @@ def nan_to_num(
 
 
 @operation
-@templated(_MIXED)
+@described_as_torch(**_WORDS)
 def logaddexp(input: Tensor, other: Tensor) -> Tensor:
     """Return ``log(exp(input) + exp(other))`` without overflow.
 

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from sycl_dnn.call.operation import named, operation
+from sycl_dnn.call.operation import SMOOTH, as_torch, described_as_torch, named, operation
 from sycl_dnn.functional.arithmetic.binary import add, maximum, minimum, mul, pow, sub
 from sycl_dnn.functional.arithmetic.comparison import eq, gt, le, lt, where
 from sycl_dnn.functional.arithmetic.convert import converted
@@ -32,29 +32,8 @@ from sycl_dnn.trace.values import Tensor
 if TYPE_CHECKING:
     import dpnp
 
-_TEXT = """{summary}
-
-Parameters
-----------
-{parameters}
-Returns
--------
-array
-    {returns}
-
-Raises
-------
-TypeError
-    {types}
-ValueError
-    The shapes do not broadcast.
-
-Notes
------
-{notes}Source: ``torch.{name}``.
-"""
-_NARROW = "bfloat16 and float16 are computed in float32. "
-_SMOOTH = f"{_NARROW}Differentiable to any order. "
+_SMOOTH = f"bfloat16 and float16 are computed in float32. {SMOOTH}"
+_SHAPES = "The shapes do not broadcast."
 _INTEGERS = "float32 for integers"
 
 
@@ -75,11 +54,11 @@ def _of_one(
         dtype = _floats(str(x.dtype))
         return by_nodes(definition, x, wide=dtypes.wide(dtype), dtype=dtype)
 
-    doc = _TEXT.format(
-        summary=summary, name=name, notes=_SMOOTH, types="The dtype is not supported.",
-        returns=f"Its dtype{'' if only_floats else ', ' + _INTEGERS}.",
-        parameters="input : array (*)\n    "
-        f"{'Floating point' if only_floats else 'Any real dtype'}.\n",
+    kind = "Floating point" if only_floats else "Any real dtype"
+    doc = as_torch(
+        name, summary, f"input : array (*)\n    {kind}.\n", notes=_SMOOTH,
+        returns=f"array (*)\n    Its dtype{'' if only_floats else ', ' + _INTEGERS}.",
+        types=f"The dtype is {'not floating point' if only_floats else 'complex'}.",
     )  # fmt: skip
     return operation(named(call, name, doc))
 
@@ -119,10 +98,11 @@ def _of_two(
         return by_nodes(definition, a, b, wide=dtypes.wide(dtype), dtype=dtype)
 
     end = "" if of_integers or only_floats else f", {_INTEGERS}"
-    doc = _TEXT.format(
-        summary=summary, name=name, notes=notes, returns=f"torch's promoted dtype{end}.",
-        types="A dtype is not supported.",
-        parameters="input, other : arrays (*), or one a number\n    Shapes broadcast.\n",
+    doc = as_torch(
+        name, summary, "input, other : arrays (*), or one a number\n    Shapes broadcast.\n",
+        notes=notes, returns=f"array (*)\n    torch's promoted dtype{end}.",
+        types=f"A dtype is complex{', or both are of integers' if only_floats else ''}.",
+        errors=_SHAPES,
     )  # fmt: skip
     return operation(named(call, name, doc))
 
@@ -153,7 +133,17 @@ xlogy = _of_two(
 _FLAT = "Not differentiable. "
 
 
-def _heaviside(input: Tensor, values: Tensor) -> Tensor:
+@operation
+@described_as_torch(
+    returns="array (*)\n    Their dtype.", types="An operand is no array, or the dtypes differ.",
+    errors=_SHAPES, notes="The gradient goes to ``values``. ",
+)  # fmt: skip
+def heaviside(input: Tensor, values: Tensor) -> Tensor:
+    """Return 0 for negative elements, 1 for positive ones, ``values`` at 0.
+
+    input, values : arrays (*)
+        Shapes broadcast.
+    """
     check_arrays("heaviside", input=input, values=values)
     checked_operands("heaviside", input=input, values=values)
     check_real("heaviside", input=input)
@@ -162,15 +152,15 @@ def _heaviside(input: Tensor, values: Tensor) -> Tensor:
     return where(eq(input, 0), values, converted(gt(input, 0), str(input.dtype)))
 
 
-heaviside = operation(named(_heaviside, "heaviside", _TEXT.format(
-    summary="Return 0 for negative elements, 1 for positive ones, ``values`` at 0.",
-    name="heaviside", types="An operand is no array, or the dtypes differ.", returns="Their dtype.",
-    parameters="input, values : arrays (*)\n    Shapes broadcast.\n",
-    notes="The gradient goes to ``values``. ",
-)))  # fmt: skip
+@operation
+@described_as_torch(
+    returns="array (*) of bool", types="``input`` is no array, or complex.", notes=_FLAT
+)
+def signbit(input: Tensor) -> dpnp.ndarray:
+    """Return whether the sign is negative, also that of -0.0.
 
-
-def _signbit(input: Tensor) -> dpnp.ndarray:
+    input : array (*)
+    """
     x = checked_array("signbit", "input", input)
     check_real("signbit", input=x)
     if not x.is_float:
@@ -178,30 +168,40 @@ def _signbit(input: Tensor) -> dpnp.ndarray:
     return by_nodes(special.signbit, x, wide=dtypes.wide(str(x.dtype)), dtype="bool")
 
 
-signbit = operation(named(_signbit, "signbit", _TEXT.format(
-    summary="Return whether the sign is negative, also that of -0.0.", name="signbit",
-    types="``input`` is complex.", returns="bool.", parameters="input : array (*)\n", notes=_FLAT,
-)))  # fmt: skip
+@operation
+@described_as_torch(
+    returns="array (*) of float64", errors=_SHAPES, notes=SMOOTH,
+    types="An operand is complex, or the device has no float64.",
+)  # fmt: skip
+def float_power(input: Tensor | float, exponent: Tensor | float) -> Tensor:
+    """Raise ``input`` to a power in float64.
 
-
-def _float_power(input: Tensor | float, exponent: Tensor | float) -> Tensor:
+    input, exponent : arrays (*), or one a number
+        Shapes broadcast.
+    """
     operands = checked_operands("float_power", input=input, exponent=exponent)
     check_real("float_power", input=operands[0], exponent=operands[1])
     a, b = (converted(v, "float64") if isinstance(v, Tensor) else float(v) for v in operands)
     return pow(a, b)
 
 
-float_power = operation(named(_float_power, "float_power", _TEXT.format(
-    summary="Raise ``input`` to a power in float64.", name="float_power",
-    types="An operand is complex, or the device has no float64.", returns="float64.",
-    parameters="input, exponent : arrays (*), or one a number\n    Shapes broadcast.\n",
-    notes="Differentiable to any order. ",
-)))  # fmt: skip
-
-
-def _isclose(
+@operation
+@described_as_torch(
+    returns="array (*) of bool", types="An operand is no array, or complex.", notes=_FLAT,
+    errors="The shapes do not broadcast, or a tolerance is negative.",
+)  # fmt: skip
+def isclose(
     input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> dpnp.ndarray:
+    """Return whether elements are equal, or differ by at most ``atol + rtol * abs(other)``.
+
+    input, other : arrays (*)
+        Shapes broadcast.
+    rtol, atol : float
+        Not negative.
+    equal_nan : bool
+        Whether NaN are close to each other.
+    """
     check_arrays("isclose", input=input, other=other)
     checked_operands("isclose", input=input, other=other)
     check_real("isclose", input=input, other=other)
@@ -214,32 +214,33 @@ def _isclose(
     return logical_or(result, logical_and(isnan(a), isnan(b))) if equal_nan else result
 
 
-_CLOSE = """input, other : arrays (*)
-    Shapes broadcast.
-rtol, atol : float
-    Not negative.
-equal_nan : bool
-    Whether NaN are close to each other.
-"""
-isclose = operation(named(_isclose, "isclose", _TEXT.format(
-    summary="Return whether elements are equal, or differ by at most\n"
-    "``atol + rtol * abs(other)``.",
-    name="isclose", types="An operand is no array.", returns="bool.", parameters=_CLOSE,
-    notes=_FLAT,
-)))  # fmt: skip
-
-
-def _allclose(
+def allclose(
     input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> bool:
+    """Return whether all elements are close.
+
+    Parameters
+    ----------
+    input, other, rtol, atol, equal_nan
+        As for ``isclose``.
+
+    Returns
+    -------
+    bool
+        The host waits for the device.
+
+    Raises
+    ------
+    TypeError
+        As for ``isclose``, or an operand is traced by ``compile`` or ``plan``.
+    ValueError
+        As for ``isclose``.
+
+    Notes
+    -----
+    Source: ``torch.allclose``.
+    """
     result = all(isclose(input, other, rtol, atol, equal_nan))
     if isinstance(result, Tensor) and not hasattr(result.trace, "evaluated"):
         raise NeedsArrays("allclose: input must be an array with values: use isclose")
     return bool(result)
-
-
-allclose = named(_allclose, "allclose", _TEXT.format(
-    summary="Return whether all elements are close, as ``isclose``.", name="allclose",
-    types="An operand is no array, or is traced by ``compile`` or ``plan``.",
-    returns="A Python bool: the host waits for the device.", parameters=_CLOSE, notes=_FLAT,
-))  # fmt: skip

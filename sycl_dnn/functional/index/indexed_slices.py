@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sycl_dnn.call.operation import operation, templated
+from sycl_dnn.call.operation import SMOOTH, described_as_torch, operation
 from sycl_dnn.functional.arithmetic.binary import mul
 from sycl_dnn.functional.arithmetic.comparison import where
 from sycl_dnn.functional.arithmetic.operands import check_arrays
@@ -24,32 +24,9 @@ from sycl_dnn.trace.views import broadcast_shape, reshape
 if TYPE_CHECKING:
     import dpnp
 
-_TEXT = """{summary}
-
-Parameters
-----------
-input : array (*A, n, *B)
-    Any dtype.
-{parameters}
-Returns
--------
-array
-    {returns}
-
-Raises
-------
-TypeError
-    {types}
-ValueError
-    {errors}
-
-Notes
------
-{notes}Differentiable to any order. Source: ``torch.{name}``.
-"""
-_INDEX = "The host does not read the index: entries out of range are ignored. "
+_INDEX = f"The host does not read the index: entries out of range are ignored. {SMOOTH}"
 _WORDS = {
-    "returns": "Shape and dtype of ``input``, which is not written to.", "notes": _INDEX,
+    "returns": "array\n    Shape and dtype of ``input``, which is not written to.", "notes": _INDEX,
     "types": "``index`` is not an integer array, or the values have another dtype.",
     "errors": "The shapes do not match.",
 }  # fmt: skip
@@ -84,13 +61,15 @@ def _written(name: str, x: Tensor, axis: int, index: Tensor, source: Any, adds: 
 
 
 @operation
-@templated(_TEXT, **_WORDS)
+@described_as_torch(**_WORDS)
 def index_add(
     input: Tensor, dim: int, index: dpnp.ndarray, source: Tensor,
     *, alpha: float = 1,
 ) -> Tensor:  # fmt: skip
     """Add slices along an axis by index: ``out[:, index[j]] += alpha * source[:, j]``.
 
+    input : array (*A, n, *B)
+        Any dtype.
     dim : int
     index : array (m,) of int32 or int64
     source : array (*A, m, *B)
@@ -106,10 +85,12 @@ def index_add(
 
 
 @operation
-@templated(_TEXT, **_WORDS)
+@described_as_torch(**_WORDS)
 def index_copy(input: Tensor, dim: int, index: dpnp.ndarray, source: Tensor) -> Tensor:
     """Write slices along an axis by index: ``out[:, index[j]] = source[:, j]``.
 
+    input : array (*A, n, *B)
+        Any dtype.
     dim : int
     index : array (m,) of int32 or int64
         Of equal entries, any one is kept.
@@ -121,10 +102,12 @@ def index_copy(input: Tensor, dim: int, index: dpnp.ndarray, source: Tensor) -> 
 
 
 @operation
-@templated(_TEXT, **_WORDS)
+@described_as_torch(**_WORDS)
 def index_fill(input: Tensor, dim: int, index: dpnp.ndarray, value: Tensor | float) -> Tensor:
     """Write a value along an axis at indices: ``out[:, index[j]] = value``.
 
+    input : array (*A, n, *B)
+        Any dtype.
     dim : int
     index : array (m,) of int32 or int64
         Negative indices count from the end.
@@ -140,14 +123,18 @@ def index_fill(input: Tensor, dim: int, index: dpnp.ndarray, value: Tensor | flo
 
 
 @operation
-@templated(
-    _TEXT, returns="Shape of ``index``, dtype of ``input``.", errors="``input`` is empty.",
+@described_as_torch(
+    returns="array\n    Shape of ``index``, dtype of ``input``.",
+    errors="``input`` is empty.",
     types="``index`` is not an integer array.",
-    notes="The host does not read the index: out-of-range entries give NaN, or 0 for integers.\n",
+    notes="The host does not read the index: out-of-range entries give NaN, or 0 for integers.\n"
+    f"{SMOOTH}",
 )  # fmt: skip
 def take(input: Tensor, index: dpnp.ndarray) -> Tensor:
     """Return the elements of the flattened array at flat indices.
 
+    input : array (*A, n, *B)
+        Any dtype.
     index : array of int32 or int64
         Negative indices count from the end.
     """
@@ -159,14 +146,18 @@ def take(input: Tensor, index: dpnp.ndarray) -> Tensor:
 
 
 @operation
-@templated(
-    _TEXT, returns="The broadcast shape, dtype of ``input``.", errors="The shapes do not match.",
+@described_as_torch(
+    returns="array\n    The broadcast shape, dtype of ``input``.",
+    errors="The shapes do not match.",
     types="``mask`` is not bool, or ``source`` has another dtype.",
-    notes="Where ``source`` has too few elements, the result is NaN, or 0 for integers.\n",
+    notes="Where ``source`` has too few elements, the result is NaN, or 0 for integers.\n"
+    f"{SMOOTH}",
 )  # fmt: skip
 def masked_scatter(input: Tensor, mask: dpnp.ndarray, source: Tensor) -> Tensor:
     """Write the elements of an array, in order, where a mask is true.
 
+    input : array (*A, n, *B)
+        Any dtype.
     mask : array of bool
         Broadcasts with ``input``.
     source : array
@@ -208,17 +199,19 @@ def _replaced(name: str, x: Tensor, src: Any, axis: int, places: range, shape: A
     return written(x, values, index, axis)
 
 
-_KNOWN = _WORDS | {"types": "``src`` has another dtype.", "notes": ""}
+_KNOWN = _WORDS | {"types": "``src`` has another dtype.", "notes": SMOOTH}
 
 
 @operation
-@templated(_TEXT, **_KNOWN)
+@described_as_torch(**_KNOWN)
 def slice_scatter(
     input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None,
     step: int = 1,
 ) -> Tensor:  # fmt: skip
     """Replace a slice along an axis: ``out[:, start:end:step] = src``.
 
+    input : array (*A, n, *B)
+        Any dtype.
     src : array
         Same dtype, and the shape of the slice.
     dim : int
@@ -233,10 +226,12 @@ def slice_scatter(
 
 
 @operation
-@templated(_TEXT, **_KNOWN)
+@described_as_torch(**_KNOWN)
 def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     """Replace one slice along an axis: ``out[:, index] = src``.
 
+    input : array (*A, n, *B)
+        Any dtype.
     src : array (*A, *B)
         Same dtype.
     dim : int
