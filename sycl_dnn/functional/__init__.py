@@ -230,8 +230,8 @@ from sycl_dnn.functional.pool.maximum import (
     max_unpool3d,
 )
 from sycl_dnn.functional.product.contraction import dot, einsum, mv, outer, tensordot
+from sycl_dnn.functional.product.cross_products import cross
 from sycl_dnn.functional.product.matmul import addmm, baddbmm, bilinear, bmm, linear, matmul, mm
-from sycl_dnn.functional.product.matrices import corrcoef, cov, cross, diff, trace
 from sycl_dnn.functional.quantized.quantize import (
     QuantizedTensor,
     dequantize,
@@ -250,18 +250,30 @@ from sycl_dnn.functional.recurrent.packed import (
     pack_padded_sequence,
     pad_packed_sequence,
 )
-from sycl_dnn.functional.reduction.counts import bincount, histc
+from sycl_dnn.functional.reduction.counts import bincount, count_nonzero, histc
+from sycl_dnn.functional.reduction.covariances import corrcoef, cov
 from sycl_dnn.functional.reduction.cumulative import (
     cummax,
     cummin,
     cumprod,
     cumsum,
+    diff,
     linear_recurrence,
     logcumsumexp,
 )
 from sycl_dnn.functional.reduction.distances import cdist, cosine_similarity, pairwise_distance
-from sycl_dnn.functional.reduction.extremes import all, amax, amin, any, argmax, argmin, max, min
-from sycl_dnn.functional.reduction.nan_sums import aminmax, count_nonzero, nanmean, nansum
+from sycl_dnn.functional.reduction.extremes import (
+    all,
+    amax,
+    amin,
+    aminmax,
+    any,
+    argmax,
+    argmin,
+    max,
+    min,
+)
+from sycl_dnn.functional.reduction.nan_sums import nanmean, nansum
 from sycl_dnn.functional.reduction.statistics import (
     logsumexp,
     norm,
@@ -271,7 +283,7 @@ from sycl_dnn.functional.reduction.statistics import (
     var,
     var_mean,
 )
-from sycl_dnn.functional.reduction.sums import mean, prod, sum
+from sycl_dnn.functional.reduction.sums import mean, prod, sum, trace
 from sycl_dnn.functional.shape.arrangement import (
     broadcast_to,
     expand,

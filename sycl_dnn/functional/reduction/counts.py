@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Histograms of integers and numbers: bincount and histc."""
+"""Counts: count_nonzero, and the histograms bincount and histc."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import dpnp
 
 from sycl_dnn.call.operation import operation
+from sycl_dnn.functional.arithmetic.comparison import ne
 from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.arithmetic.elementwise import check_float
 from sycl_dnn.functional.arithmetic.operands import by_values, check_values
 from sycl_dnn.functional.index.selected import written
+from sycl_dnn.functional.reduction.sums import sum
 from sycl_dnn.functional.shape.reshaping import checked_int
 from sycl_dnn.ir.node import Node, number
 from sycl_dnn.lower.node_lowering import computed
@@ -23,6 +26,32 @@ from sycl_dnn.ops.shape import broadcast_to
 from sycl_dnn.trace.pointwise import zeros
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import reshape
+
+
+@operation
+def count_nonzero(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
+    """Count the elements that are not 0, among them NaN.
+
+    Parameters
+    ----------
+    input : array (*)
+    dim : int or sequence of int, optional
+        Axes to reduce, all by default.
+
+    Returns
+    -------
+    array of int64
+
+    Raises
+    ------
+    ValueError
+        There is no such axis, or one is repeated.
+
+    Notes
+    -----
+    Source: ``torch.count_nonzero``.
+    """
+    return sum(ne(input, 0), dim)
 
 
 @by_values
@@ -46,7 +75,8 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     TypeError
         ``input`` is not an array of integers, or is traced by ``compile`` or ``plan``.
     ValueError
-        A shape or number is wrong.
+        ``input`` has another number of axes or a negative number, ``weights`` another shape, or
+        ``minlength`` is negative.
 
     Notes
     -----

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scans along an axis: cumulative sums, products, extremes, and linear recurrences."""
+"""Scans along an axis: cumulative sums, products, extremes, linear recurrences; and differences."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Any
 
 import dpnp
 
-from sycl_dnn.call.operation import operation, templated
+from sycl_dnn.call.operation import SMOOTH, described_as_torch, operation, templated
+from sycl_dnn.functional.arithmetic.binary import sub
+from sycl_dnn.functional.arithmetic.comparison import ne
 from sycl_dnn.functional.arithmetic.convert import constant_call, converted, in_parts
 from sycl_dnn.functional.arithmetic.operands import (
     broadcasts_to,
@@ -18,7 +20,8 @@ from sycl_dnn.functional.arithmetic.operands import (
     result_dtype,
 )
 from sycl_dnn.functional.reduction.extremes import ValuesAndIndices
-from sycl_dnn.functional.shape.reshaping import check_axis
+from sycl_dnn.functional.shape.joining import cat, narrow
+from sycl_dnn.functional.shape.reshaping import check_axis, checked_int
 from sycl_dnn.ir.node import Node, Operation, number
 from sycl_dnn.lower.node_lowering import all_computed, computed
 from sycl_dnn.onednn import dtypes
@@ -239,3 +242,38 @@ def _check_initial(initial: tuple[int, ...], shape: tuple[int, ...], axis: int) 
         raise ValueError(
             f"linear_recurrence: initial must broadcast to {expected}, got shape {initial}"
         )
+
+
+@operation
+@described_as_torch(
+    returns="array\n    ``n`` elements fewer along the axis; bools give where neighbors differ.",
+    errors="There is no such axis, ``n`` is negative, or shapes do not match.", notes=SMOOTH,
+    types="``prepend`` or ``append`` is no array.",
+)  # fmt: skip
+def diff(
+    input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None,
+    append: Tensor | None = None,
+) -> Tensor:  # fmt: skip
+    """Return the differences of neighbors along an axis, ``n`` times.
+
+    input : array (*A, m, *B)
+    n : int
+    dim : int
+    prepend, append : arrays, optional
+        Joined with ``input`` along the axis first.
+    """
+    if not input.ndim:
+        raise ValueError("diff: input must have an axis, got shape ()")
+    axis, n = check_axis("diff", dim, input.ndim), checked_int("diff", "n", n, 0)
+    parts = [part for part in (prepend, input, append) if part is not None]
+    check_arrays("diff", **{n: p for n, p in (("prepend", prepend), ("append", append))
+                            if p is not None})  # fmt: skip
+    x = input
+    if n and len(parts) > 1:
+        dtype = result_dtype(*parts)
+        x = cat([converted(part, dtype) for part in parts], axis)
+    for _ in range(min(n, x.shape[axis])):
+        length = x.shape[axis] - 1
+        after, before = narrow(x, axis, 1, length), narrow(x, axis, 0, length)
+        x = ne(after, before) if x.dtype == "bool" else sub(after, before)
+    return x

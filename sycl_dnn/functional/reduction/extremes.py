@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Maxima, minima and their indices: amax, amin, max, min, argmax, argmin, all, any."""
+"""Maxima, minima and their indices: amax, amin, aminmax, max, min, argmax, argmin, all, any."""
 
 from __future__ import annotations
 
@@ -13,7 +13,14 @@ from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.binary import maximum, minimum
 from sycl_dnn.functional.arithmetic.operands import by_dpnp as elementwise_by_dpnp
 from sycl_dnn.functional.arithmetic.operands import check_real
-from sycl_dnn.functional.reduction.sums import axes_of, by_dpnp, by_kernel, documented, has_kernel
+from sycl_dnn.functional.reduction.sums import (
+    ALL,
+    axes_of,
+    by_dpnp,
+    by_kernel,
+    documented,
+    has_kernel,
+)
 from sycl_dnn.functional.shape.reshaping import check_axis
 from sycl_dnn.ir.node import Node, Operation
 from sycl_dnn.lower.node_lowering import computed
@@ -194,3 +201,21 @@ def min(
     if isinstance(dim, Tensor):
         return _of_two("min", input, dim, keepdim)
     return _with_indices("min", ops.MIN, dpnp.min, input, dim, keepdim)
+
+
+class MinAndMax(NamedTuple):
+    """The result of ``aminmax``."""
+
+    min: Any
+    max: Any
+
+
+@operation
+@documented(
+    "Ties share the gradient evenly. NaN propagates.", returns="named tuple (min, max)",
+    more=", or it is empty", dim="int, optional", which=ALL,
+)  # fmt: skip
+def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> MinAndMax:
+    """Return the minimum and the maximum."""
+    check_real("aminmax", input=input)
+    return MinAndMax(amin(input, dim, keepdim), amax(input, dim, keepdim))

@@ -1,20 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""nansum, nanmean, count_nonzero and aminmax."""
+"""nansum and nanmean: sums and means of the elements that are not NaN."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.binary import div
-from sycl_dnn.functional.arithmetic.comparison import eq, ne, where
+from sycl_dnn.functional.arithmetic.comparison import eq, where
 from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.arithmetic.elementwise import check_float
 from sycl_dnn.functional.arithmetic.mathematical import isnan
 from sycl_dnn.functional.arithmetic.operands import check_real
-from sycl_dnn.functional.reduction.extremes import amax, amin
-from sycl_dnn.functional.reduction.sums import ALL, documented, sum
+from sycl_dnn.functional.reduction.sums import documented, sum
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace.values import Tensor
 
@@ -49,47 +48,3 @@ def nanmean(
     check_float("nanmean", input=input)
     x = input if dtype is None else converted(input, dtypes.name_of(dtype))
     return div(nansum(x, dim, keepdim), sum(eq(input, input), dim, keepdim))
-
-
-@operation
-def count_nonzero(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
-    """Count the elements that are not 0, among them NaN.
-
-    Parameters
-    ----------
-    input : array (*)
-    dim : int or sequence of int, optional
-        Axes to reduce, all by default.
-
-    Returns
-    -------
-    array of int64
-
-    Raises
-    ------
-    ValueError
-        There is no such axis, or one is repeated.
-
-    Notes
-    -----
-    Source: ``torch.count_nonzero``.
-    """
-    return sum(ne(input, 0), dim)
-
-
-class MinAndMax(NamedTuple):
-    """The result of ``aminmax``."""
-
-    min: Any
-    max: Any
-
-
-@operation
-@documented(
-    "Ties share the gradient evenly. NaN propagates.", returns="named tuple (min, max)",
-    more=", or it is empty", dim="int, optional", which=ALL,
-)  # fmt: skip
-def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> MinAndMax:
-    """Return the minimum and the maximum."""
-    check_real("aminmax", input=input)
-    return MinAndMax(amin(input, dim, keepdim), amax(input, dim, keepdim))

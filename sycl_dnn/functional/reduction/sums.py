@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""sum, mean and prod, and the shared parts of reductions."""
+"""sum, mean, prod and trace, and the shared parts of reductions."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ import dpnp
 import numpy as np
 
 from sycl_dnn._core import algorithm
-from sycl_dnn.call.operation import operation, templated
+from sycl_dnn.call.operation import SMOOTH, described_as_torch, operation, templated
 from sycl_dnn.functional.arithmetic.convert import constant_call, converted
 from sycl_dnn.functional.arithmetic.operands import by_nodes, check_unpacked
+from sycl_dnn.functional.shape.axes import diagonal
 from sycl_dnn.functional.shape.reshaping import check_axes
 from sycl_dnn.ir.node import Node
 from sycl_dnn.kernels.expression import REGISTERS
@@ -206,3 +207,18 @@ def prod(
 ) -> Tensor:
     """Return the product over axes."""
     return _reduced("prod", algorithm.reduction_mul, dpnp.prod, input, dim, keepdim, dtype)
+
+
+@operation
+@described_as_torch(
+    returns="array\n    Without axes.", errors="``input`` has another number of axes.",
+    types="``input`` is no array.", notes=SMOOTH,
+)  # fmt: skip
+def trace(input: Tensor) -> Tensor:
+    """Return the sum of the diagonal of a matrix.
+
+    input : array (m, n)
+    """
+    if input.ndim != 2:
+        raise ValueError(f"trace: input must have 2 axes, got shape {input.shape}")
+    return sum(diagonal(input))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cross products, traces, covariances, differences."""
+"""Covariances, correlations, traces and differences."""
 
 import dpnp
 import pytest
@@ -19,7 +19,6 @@ def _case(words, *args, **options):
 
 
 CASES = [
-    _case("cross", X, X, 0), _case("cross-broadcast", Spec((4, 3)), Spec((1, 3)), -1),
     _case("trace", X), _case("trace-bf16", X, dtype="bfloat16"),
     _case("cov", X), _case("cov-one", ROW), _case("corrcoef", X), _case("corrcoef-one", ROW),
     _case("diff", X), _case("diff-twice", X, 2, 1), _case("diff-joined", X, 1, 0, X, X),
@@ -51,8 +50,6 @@ def test_differences_of_bools_and_integers(queue):
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
-        (lambda x: F.cross(x, x), ValueError, "cross: input must have an axis of 3 elements"),
-        (lambda x: F.cross(x, x, 1), ValueError, "cross: input must have 3 elements along axis 1"),
         (lambda x: F.trace(x[0]), ValueError, "trace: input must have 2 axes"),
         (lambda x: F.cov(x[None]), ValueError, "cov: input must have at most 2 axes"),
         (lambda x: F.cov(x > 0), TypeError, "cov: input must not be bool"),

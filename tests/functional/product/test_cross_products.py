@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cross products."""
+
+import dpnp
+import pytest
+from functional.case import Case, Spec
+from functional.checks import Checks
+from functional.torch_functions import of_torch
+
+from sycl_dnn import functional as F
+
+X = Spec((3, 5))
+
+
+def _case(words, *args, **options):
+    name = words.partition("-")[0]
+    dtype = options.pop("dtype", "float32")
+    return Case(words, getattr(F, name), args, options, of_torch(name), dtype)
+
+
+CASES = [
+    _case("cross", X, X, 0), _case("cross-broadcast", Spec((4, 3)), Spec((1, 3)), -1),
+]  # fmt: skip
+
+
+class TestCases(Checks):
+    cases = CASES
+    may_be_slow = CASES
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda x: F.cross(x, x), ValueError, "cross: input must have an axis of 3 elements"),
+        (lambda x: F.cross(x, x, 1), ValueError, "cross: input must have 3 elements along axis 1"),
+    ],
+)
+def test_wrong_arguments_are_refused(call, error, words, queue):
+    with pytest.raises(error, match=words):
+        call(dpnp.ones((4, 5), dtype="f4", sycl_queue=queue))
