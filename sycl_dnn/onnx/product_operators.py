@@ -5,9 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import dpnp
-
-from sycl_dnn.onnx.elementwise_operators import is_float, name_of
+from sycl_dnn.onnx.elementwise_operators import is_float
 from sycl_dnn.onnx.operator_registry import MICROSOFT, Call, F, operator
 
 
@@ -58,6 +56,4 @@ def _einsum(call: Call, *xs: Any) -> Any:
 
 @operator("Det", 11)
 def _det(call: Call, x: Any) -> Any:
-    if len(x.shape) < 2 or x.shape[-1] != x.shape[-2]:
-        raise ValueError(f"the input must have square matrices, got {tuple(x.shape)}")
-    return call.step(dpnp.linalg.det, x, shape=tuple(x.shape[:-2]), dtype=name_of(x))
+    return F.linalg.det(x)

@@ -3,6 +3,7 @@
 
 import inspect
 import json
+import operator
 import re
 
 import pytest
@@ -34,6 +35,7 @@ DEFAULTS = {
     **{(n, "correction"): (None, 1, "None stands for 1") for n in ("std", "var")},
     ("round", "decimals"): (inspect.Parameter.empty, 0, "torch has a form without, too"),
     ("div", "rounding_mode"): (inspect.Parameter.empty, None, "torch has a form without, too"),
+    ("linalg.matrix_norm", "ord"): (inspect.Parameter.empty, "fro", "another form's default"),
 }  # fmt: skip
 #: By name only here, since torch has an internal parameter before it.
 BY_NAME = {(n, "dtype") for n in ("softmax", "log_softmax", "softmin")}
@@ -43,7 +45,12 @@ ADDED = {**{n: {"seed"} for n in ("dropout", "dropout1d", "dropout2d", "dropout3
          "sort": {"stable"}, "argsort": {"stable"},
          "nonzero": {"as_tuple"}}  # fmt: skip
 _OF_MEMORY = {"device", "layout", "memory_format", "pin_memory"}
-MISSING = {"norm": {"dtype"}, "multinomial": {"generator"}} | dict.fromkeys(
+MISSING = {
+    "norm": {"dtype"},
+    "multinomial": {"generator"},
+    "linalg.svd": {"driver"},
+    "linalg.svdvals": {"driver"},
+} | dict.fromkeys(
     ("empty_like", "full_like", "ones_like", "rand_like", "randn_like", "zeros_like"), _OF_MEMORY
 )
 #: Every function takes ``out``, by name.
@@ -56,10 +63,17 @@ def _rows(signature):
             if row[0] not in ANYWHERE]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", sorted(set(F.__all__) - OWN - SEQUENCES - SEVERAL))
+#: ``torch.linalg``'s own pages name the operand so, the schemas ``input``.
+OPERANDS = {f"linalg.{n}": "x" if n == "vector_norm" else "A" for n in F.linalg.__all__}
+FUNCTIONS = (set(F.__all__) - OWN - SEQUENCES - SEVERAL) | set(OPERANDS)
+
+
+@pytest.mark.parametrize("name", sorted(FUNCTIONS))
 def test_parameters_match_torch(name):
     theirs = _rows(TORCH["functions"][name])
-    mine = _rows(torch_signatures.signature(getattr(F, name)))
+    mine = _rows(torch_signatures.signature(operator.attrgetter(name)(F)))
+    if name in OPERANDS:
+        theirs = [(OPERANDS[name] if row[0] == "input" else row[0], *row[1:]) for row in theirs]
     theirs = [row for row in theirs if row[0] not in MISSING.get(name, ())]
     mine = [row for row in mine if row[0] not in ADDED.get(name, ())]
     for index, (parameter, keyword, default) in enumerate(theirs):
@@ -75,7 +89,7 @@ def test_parameters_match_torch(name):
 def test_exceptions_are_needed():
     assert OWN & set(TORCH["names"]) == {"asarray", "dequantize"}
     listed = OWN | SEQUENCES | SEVERAL | set(torch_signatures.FORMS) | set(ADDED) | set(MISSING)
-    assert set(F.__all__) >= listed
+    assert set(F.__all__) | set(OPERANDS) >= listed
 
 
 def test_stored_signatures_match_the_installed_torch():

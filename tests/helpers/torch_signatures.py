@@ -101,6 +101,8 @@ def made(torch: Any) -> dict[str, Any]:
     from sycl_dnn import functional, nn
 
     functions = {name: _of_function(torch, name) for name in sorted(functional.__all__)}
+    for name in functional.linalg.__all__:
+        functions[f"linalg.{name}"] = _of_schema(torch, f"linalg_{name}")
     layers = {
         name: signature(kind)
         for name in [*sorted(nn.__all__), "RNNBase"]

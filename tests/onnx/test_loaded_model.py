@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 
 import sycl_dnn
@@ -229,3 +230,18 @@ def test_means_of_images(parsed, axes, keepdims):
     )
     made.graph.output[0].type.tensor_type.ClearField("shape")
     close(sycl_dnn.onnx.load(made)(x), x.mean(tuple(axes), keepdims=bool(keepdims)))
+
+
+def test_determinants_have_gradients():
+    graph = helper.make_graph(
+        [helper.make_node("Det", ["x"], ["y"])], "det",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, (2, 3, 3))],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, (2,))],
+    )  # fmt: skip
+    net = sycl_dnn.onnx.load(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)]))
+    values = np.random.default_rng(0).normal(size=(2, 3, 3)).astype("f4")
+    x = sycl_dnn.asarray(values)
+    close(net(x), np.linalg.det(values))
+    slopes = sycl_dnn.grad(lambda x: F.sum(net(x)))(x)
+    inverses = np.linalg.inv(values).swapaxes(1, 2)
+    close(slopes, np.linalg.det(values)[:, None, None] * inverses)

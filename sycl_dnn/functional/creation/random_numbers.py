@@ -268,7 +268,8 @@ def multinomial(
     TypeError
         The dtype is not floating point, or ``input`` is not an array.
     ValueError
-        A size is wrong.
+        ``input`` has other axes or no elements, ``num_samples`` is less than 1, or larger than n
+        without replacement.
 
     Notes
     -----
@@ -278,9 +279,10 @@ def multinomial(
     """
     name = "multinomial"
     count = checked_int(name, "num_samples", num_samples, 1)
-    if not hasattr(input, "shape") or input.ndim not in (1, 2) or not input.shape[-1]:
-        shape = getattr(input, "shape", type(input).__name__)
-        raise ValueError(f"{name}: input must have 1 or 2 axes, with elements, got {shape}")
+    if not hasattr(input, "shape"):
+        raise TypeError(f"{name}: input must be an array, got {type(input).__name__}")
+    if input.ndim not in (1, 2) or not input.shape[-1]:
+        raise ValueError(f"{name}: input must have 1 or 2 axes, with elements, got {input.shape}")
     if count > input.shape[-1] and not replacement:
         raise ValueError(
             f"{name}: num_samples must be at most {input.shape[-1]} without replacement, got "

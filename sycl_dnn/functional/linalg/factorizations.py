@@ -27,9 +27,7 @@ from sycl_dnn.functional.product.matmul import matmul
 from sycl_dnn.functional.shape.arrangement import tril
 from sycl_dnn.functional.shape.axes import diagonal
 from sycl_dnn.functional.shape.joining import cat, narrow
-from sycl_dnn.functional.shape.reshaping import (
-    unsqueeze,
-)
+from sycl_dnn.functional.shape.reshaping import unsqueeze
 from sycl_dnn.ir.node import NotDifferentiable
 from sycl_dnn.trace.pointwise import add
 from sycl_dnn.trace.values import Tensor

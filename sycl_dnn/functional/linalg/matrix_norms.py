@@ -19,12 +19,7 @@ from sycl_dnn.functional.product.matmul import matmul
 from sycl_dnn.functional.reduction.extremes import amax, amin
 from sycl_dnn.functional.reduction.statistics import norm
 from sycl_dnn.functional.reduction.sums import sum
-from sycl_dnn.functional.shape.reshaping import (
-    check_axes,
-    checked_int,
-    permute,
-    unsqueeze,
-)
+from sycl_dnn.functional.shape.reshaping import check_axes, checked_int, permute, unsqueeze
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import reshape

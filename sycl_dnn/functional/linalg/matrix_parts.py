@@ -13,10 +13,7 @@ import numpy as np
 from sycl_dnn.functional.arithmetic.binary import mul, sub
 from sycl_dnn.functional.arithmetic.operands import check_arrays
 from sycl_dnn.functional.shape.arrangement import spread
-from sycl_dnn.functional.shape.reshaping import (
-    transpose,
-    unsqueeze,
-)
+from sycl_dnn.functional.shape.reshaping import transpose, unsqueeze
 from sycl_dnn.trace.pointwise import add
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
@@ -35,7 +32,7 @@ Raises
 TypeError
     An argument is not an array of float32 or float64.
 ValueError
-    A shape or an option is wrong.
+    A matrix that must be square is not, shapes do not match, or there is no such option.
 dpnp.linalg.LinAlgError
     oneMKL refuses the matrix, for example a singular one.
 

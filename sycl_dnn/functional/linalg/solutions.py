@@ -14,9 +14,7 @@ from sycl_dnn.functional.arithmetic.operands import check_arrays
 from sycl_dnn.functional.linalg.matrix_parts import TEXT, checked, factorized, identity, turned
 from sycl_dnn.functional.product.matmul import matmul
 from sycl_dnn.functional.shape.arrangement import spread, tril, triu
-from sycl_dnn.functional.shape.reshaping import (
-    unsqueeze,
-)
+from sycl_dnn.functional.shape.reshaping import unsqueeze
 from sycl_dnn.trace.pointwise import add
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import broadcast_shape, reshape

@@ -111,6 +111,8 @@ def test_draws_of_indices_follow_the_probabilities(queue):
     assert F.multinomial(chances[0], 2).shape == (2,)
     with pytest.raises(ValueError, match="num_samples must be at most 3 without replacement"):
         F.multinomial(chances, 4)
+    with pytest.raises(TypeError, match="multinomial: input must be an array, got list"):
+        F.multinomial([0.5, 0.5], 1)
     with pytest.raises(TypeError, match="multinomial: input must be floating-point"):
         F.multinomial(chances.astype("i4"), 1)
 
