@@ -7,6 +7,7 @@
 
 #include "base/dpctl_api.hpp"
 #include "base/gil.hpp"
+#include "engine/in_flight.hpp"
 
 namespace sycl_dnn {
 
@@ -40,6 +41,12 @@ static py::object checked(PyObject *result) {
 
 OrderedCall::OrderedCall(const Stream &stream, std::vector<sycl::event> &depends) {
     if (stream.ordered) follow(stream.queue, depends);
+}
+
+void OrderedCall::follow_array(const Stream &stream, const sycl::queue *queue, py::handle array,
+                               std::vector<sycl::event> &depends) {
+    if (stream.ordered && queue && *queue != stream.flight->queue)
+        follow(array.attr("sycl_queue"), depends);
 }
 
 void OrderedCall::follow(const py::object &queue, std::vector<sycl::event> &depends) {

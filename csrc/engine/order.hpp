@@ -16,12 +16,16 @@ class OrderedCall {
   public:
     // Appends the events that the call must wait for.
     OrderedCall(const Stream &stream, std::vector<sycl::event> &depends);
-    // Orders the call with dpnp's work on another queue, too, which an array belongs to.
-    void follow(const py::object &queue, std::vector<sycl::event> &depends);
+    // The same for dpnp's work on an array of another queue (null: of none), which is in the order
+    // of that one.
+    void follow_array(const Stream &stream, const sycl::queue *queue, py::handle array,
+                      std::vector<sycl::event> &depends);
     // Registers the call's (Python) event with dpnp.
     void submitted(const py::object &event) const;
 
   private:
+    void follow(const py::object &queue, std::vector<sycl::event> &depends);
+
     std::vector<py::object> managers;
 };
 

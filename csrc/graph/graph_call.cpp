@@ -49,6 +49,7 @@ tensor_pointers in_order(const CompiledPartition &p, const std::vector<logical> 
         if (!match) refuse(std::string(role) + " must hold a tensor for " + describe(t));
         check_fit(p, t, *match, output);
         matched.push_back(match);
+        c.bound.push_back(match);
         c.nbytes += match->nbytes;
     }
     for (const GraphTensor *t : all)
@@ -92,6 +93,7 @@ const_dnnl_graph_tensor_t scratchpad_from(const CompiledPartition &p, const py::
         refuse("scratchpad must be on the partition's engine and hold " +
                std::to_string(p.scratchpad_bytes) + " bytes, got " + describe(tensor.layout));
     c.owners.push_back(scratchpad);
+    c.bound.push_back(&tensor);
     return tensor.handle.get();
 }
 

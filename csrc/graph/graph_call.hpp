@@ -11,7 +11,8 @@ using tensor_list = std::vector<const_dnnl_graph_tensor_t>;
 struct graph_call {
     tensor_list inputs, outputs;  // in oneDNN's order
     const_dnnl_graph_tensor_t scratchpad = nullptr;
-    owner_list owners;  // of these as well
+    std::vector<const GraphTensor *> bound;  // all of them
+    owner_list owners;                       // of these as well
     size_t nbytes = 0;
     std::string label;  // for profiles; the partition's own may change
 };

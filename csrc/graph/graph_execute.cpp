@@ -111,7 +111,9 @@ py::object execute_partition(const py::object &self, const Stream &stream,
     c.owners.push_back(self);
     std::vector<sycl::event> events;
     append_events(depends, events);
-    const OrderedCall order(stream, events);
+    OrderedCall order(stream, events);
+    for (const GraphTensor *tensor : c.bound)
+        order.follow_array(stream, tensor->queue, tensor->owner, events);
     const failure_text text{"CompiledPartition.execute", "scratchpad", p.scratchpad_bytes};
     const sycl::event event =
         submit_or_raise(text, [&] { return submit_partition(p, stream, c, events); });

@@ -43,6 +43,7 @@ static GraphTensor wrap(const logical &layout, const Engine &engine, const py::o
             engine.handle.get(),
             py::cast(engine),
             owner,
+            buffer_of(memory).queue,
             writable,
             first,
             extent(layout),
@@ -61,6 +62,7 @@ static void set_data_handle(const py::object &self, const py::object &memory, si
     InFlight::hold_with(self, tensor.owner);
     tensor.handle = graph::tensor(tensor.layout, engine.handle, first);
     tensor.owner = owner;
+    tensor.queue = buffer_of(memory).queue;
     tensor.writable = writable;
     tensor.first = first;
 }
@@ -78,6 +80,7 @@ static GraphTensor host_scalar(const logical &layout, const py::bytes &bytes) {
             nullptr,
             py::none(),
             bytes,
+            nullptr,
             false,
             nullptr,
             0,

@@ -56,6 +56,7 @@ struct GraphTensor {
     dnnl_engine_t engine;      // null for a host scalar
     py::object engine_object;  // the Engine, or None
     py::object owner;          // owner of the memory; the bytes of a host scalar
+    const sycl::queue *queue;  // that the memory belongs to; null for a host scalar
     bool writable;
     char *first;
     size_t nbytes;

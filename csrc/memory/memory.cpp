@@ -10,6 +10,7 @@
 #include "base/gil.hpp"
 #include "engine/in_flight.hpp"
 #include "engine/stream.hpp"
+#include "engine/submission.hpp"
 #include "memory/make_memory_desc.hpp"
 #include "memory/placement.hpp"
 
@@ -152,10 +153,10 @@ static py::object zero(const py::object &self, const Stream &stream, const py::o
     check_zero(memory, stream);
     std::vector<sycl::event> events;
     append_events(depends, events);
+    OrderedCall order(stream, events);
+    if (memory.queue) order.follow_array(stream, memory.queue, memory.owner[py::int_(0)], events);
     const sycl::event done = submit_zero(memory, queue_of(stream.queue), std::move(events));
-    stream.flight->hold(done, {self});
-    stream.flight->tidy(memory.nbytes);
-    return make_event(done);
+    return note_submitted(stream, order, done, {self}, memory.nbytes);
 }
 
 // The memory of an absent tensor, which C++ code creates from the descriptor of an unused

@@ -50,17 +50,6 @@ void check_stream(const Primitive &p, const Stream &stream) {
                             describe(p.runs_on) + "), got one on the " + describe(stream.engine));
 }
 
-// dpnp's work on arrays of other queues is in the order of those.
-void follow_arrays(OrderedCall &order, const Stream &stream, const call &c,
-                   std::vector<sycl::event> &events) {
-    const sycl::queue &own = stream.flight->queue;
-    for (const auto &bound : c.bound) {
-        const Memory &memory = *bound.second;
-        if (memory.queue && *memory.queue != own)
-            order.follow(memory.owner[py::int_(0)].attr("sycl_queue"), events);
-    }
-}
-
 }  // namespace
 
 py::object execute(const py::object &self, const Stream &stream, const py::dict &args,
@@ -75,7 +64,9 @@ py::object execute(const py::object &self, const Stream &stream, const py::dict 
     std::vector<sycl::event> events;
     append_events(depends, events);
     OrderedCall order(stream, events);
-    if (stream.ordered) follow_arrays(order, stream, c, events);
+    for (const auto &[slot, memory] : c.bound)
+        if (memory->queue)
+            order.follow_array(stream, memory->queue, memory->owner[py::int_(0)], events);
     const sycl::event event = submit_or_raise({p.pd->name, "scratchpad", p.scratchpad_bytes},
                                               [&] { return submit(p, stream, c, events); });
     return note_submitted(stream, order, event, std::move(c.owners), nbytes);

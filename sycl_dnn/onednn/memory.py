@@ -8,7 +8,6 @@ from typing import Any
 
 import dpctl.memory
 import numpy as np
-from dpctl.utils import SequentialOrderManager
 
 from sycl_dnn import _core
 from sycl_dnn._dpnp import array_maker, is_memory, place, usm_array, view
@@ -268,12 +267,7 @@ class Memory(_core.Memory):
         InvalidArguments
             The memory is read-only, or a view with gaps, which may contain data of another array.
         """
-        if not stream.ordered:
-            return super().zero(stream, depends)
-        manager = SequentialOrderManager[stream.sycl_queue]
-        event = super().zero(stream, [*depends, *manager.submitted_events])
-        manager.add_event_pair(event, event)
-        return event
+        return super().zero(stream, depends)
 
     def __repr__(self) -> str:
         return f"<Memory {self.desc} at {self.pointer:#x}>"

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Partitions, compiled partitions and tensors, without the builder."""
 
+import dpctl
 import dpnp
 import numpy as np
 import pytest
 from graph_ops.small import matmul_relu
 
-from sycl_dnn import InvalidArguments, Unimplemented
+from sycl_dnn import InvalidArguments, Unimplemented, onednn
 from sycl_dnn import graph as sg
 
 
@@ -25,6 +26,24 @@ def arrays(queue):
 def tensors(made, engine, x, w):
     y = sg.Tensor(made.query_logical_tensor(3), engine)
     return [sg.Tensor(made.inputs[0], engine, x), sg.Tensor(made.inputs[1], engine, w)], y
+
+
+def test_arrays_of_other_queues_are_in_sequence(queue, kind):
+    """The execution waits for dpnp's work on them, and that for the execution."""
+    other = dpctl.SyclQueue(queue.sycl_context, queue.sycl_device)
+    engine = onednn.Engine(queue)
+    stream = onednn.Stream(engine, queue, ordered=True)
+    src, dst = (sg.LogicalTensor(i, "f32", (1000, 1000)) for i in (0, 1))
+    relu = sg.Partition(sg.Op(0, "ReLU", [src], [dst]), kind).compile([src], [dst], engine)
+    small = dpnp.full((1000, 1000), 0.001, dtype="f4", sycl_queue=other)
+    for number in range(10):
+        x = (small @ small @ small) * 0 + number
+        y = dpnp.full((1000, 1000), -1, dtype="f4", sycl_queue=queue)
+        placed = sg.Tensor(relu.inputs[0], engine, dpnp.zeros_like(x))
+        placed.set_data_handle(x)
+        relu.execute(stream, [placed], [sg.Tensor(relu.outputs[0], engine, y)])
+        x[...] = -2  # waits for the execution
+        assert y.min() == y.max() == number
 
 
 def test_partitions_need_a_finalized_graph(kind):

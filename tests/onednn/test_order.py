@@ -116,6 +116,18 @@ def test_arrays_of_other_queues_are_in_sequence_too(queue):
         assert result.min() == result.max() == number
 
 
+def test_zero_is_in_sequence_with_an_array_of_another_queue(queue):
+    other = dpctl.SyclQueue(queue.sycl_context, queue.sycl_device)
+    engine = dnnl.Engine(queue)
+    stream = dnnl.Stream(engine, queue, ordered=True)
+    factor = dpnp.full((1000, 1000), 0.001, dtype="f4", sycl_queue=other)
+    for _ in range(10):
+        x = dpnp.ones((1000, 1000), dtype="f4", sycl_queue=other)
+        dpnp.matmul(factor, factor, out=x)
+        dnnl.Memory.from_array(x, engine).zero(stream)
+        assert (x + 1).max() == 1  # waits for the zeros
+
+
 def test_given_events_are_waited_for(queue):
     """A chain by events alone, no order manager: each step doubles."""
     engine = dnnl.Engine(queue)
