@@ -136,14 +136,18 @@ def _scattered(grad: Tensor, indices: Tensor, x: Tensor, axis: int) -> Tensor:
 
 
 def _logical(name: str, operation: Operation, x: Tensor, dim: Any, keepdim: bool) -> Tensor:
-    axes = axes_of(name, dim, len(x.shape))
+    reduces_none = isinstance(dim, (tuple, list)) and not dim  # unlike sums, as in torch
+    axes = () if reduces_none else axes_of(name, dim, len(x.shape))
     dtype = "uint8" if x.dtype == "uint8" else "bool"
     if not (x.is_float or has_kernel(str(x.dtype))):
         x = elementwise_by_dpnp(dpnp.not_equal, "bool", x, 0)
     return by_kernel(operation, x, axes, keepdim, dtype=dtype)
 
 
-_TRUTH = {"returns": "dpnp.ndarray\n    bool; uint8 for uint8."}
+_TRUTH = {
+    "returns": "dpnp.ndarray\n    bool; uint8 for uint8.",
+    "which": "Axes to reduce, all by default; none if empty.",
+}
 
 
 @operation

@@ -329,7 +329,8 @@ def _resizes(
         pairs = zip(sizes_in, sizes_out, strict=True)
         scales = [n / t for n, t in pairs] if recompute else [1 / f for f in factors]
     if align_corners:
-        scales = [(n - 1) / max(t - 1, 1) for n, t in zip(sizes_in, sizes_out, strict=True)]
+        pairs = zip(sizes_in, sizes_out, strict=True)
+        scales = [(n - 1) / (t - 1) if t > 1 else 0.0 for n, t in pairs]
     return [Resize(*a) for a in zip(sizes_in, sizes_out, scales, strict=True)]
 
 

@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
+import math
+
 import dpnp
 import numpy as np
 import pytest
@@ -173,6 +175,18 @@ def test_empty_results(name, shape, dim, queue):
     found = getattr(F, name)(x, **options)
     assert found.shape == np.zeros(shape).sum(dim).shape
     assert str(found.dtype) == ("bool" if name in ("any", "all") else "float32")
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (0,), (2, 3)])
+@pytest.mark.parametrize("dtype", ["float32", "uint8", "int64", "bool"])
+def test_no_axes_are_truth_of_each_element(shape, dtype, queue):
+    """``dim=()`` reduces nothing here, as in torch, while sums reduce all axes."""
+    x = (np.arange(math.prod(shape)) % 3).reshape(shape).astype(dtype)
+    for function in (F.all, F.any, sycl_dnn.compile(lambda x, **keywords: F.all(x, **keywords))):
+        for keepdim in (False, True):
+            found = function(dpnp.asarray(x, sycl_queue=queue), dim=(), keepdim=keepdim)
+            assert found.dtype == ("uint8" if dtype == "uint8" else "bool")
+            np.testing.assert_array_equal(dpnp.asnumpy(found), x != 0)
 
 
 @pytest.mark.parametrize("name", ["max", "min", "argmax", "argmin"])

@@ -173,3 +173,14 @@ def test_repeated_elements_have_derivatives_in_float64(layout, queue):
     second = sycl_dnn.grad(lambda x: F.sum(first(x) * x))
     np.testing.assert_allclose(to_numpy(first(x)), 18 * values**2, rtol=1e-12)
     np.testing.assert_allclose(to_numpy(second(x)), 54 * values**2, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("mode", "size", "expected"),
+    [("bilinear", 1, [0.0]), ("bicubic", 1, [-0.625]), ("bilinear", (1, 2), [1.25, 8 / 3])],
+)
+def test_antialiasing_of_one_element_with_aligned_corners(mode, size, expected, queue):
+    """It is that of the first corner, as in torch: the scale is zero."""
+    x = F.reshape(dpnp.arange(20, dtype="f4", sycl_queue=queue), (1, 1, 5, 4))
+    y = F.interpolate(x, size, mode=mode, align_corners=True, antialias=True)
+    np.testing.assert_allclose(to_numpy(y).ravel(), expected, rtol=1e-6)
