@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write the result of each implementation on the executing GPU, from the verifier's output.
+"""Write the result of each implementation on the executing GPU, from the conformance tests'.
 
 The table goes into docs/gpu_tests.md, which has the command.
 """
@@ -7,15 +7,14 @@ The table goes into docs/gpu_tests.md, which has the command.
 from __future__ import annotations
 
 import argparse
-import json
 import re
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from xml.etree import ElementTree
 
 PAGE = Path(__file__).parents[1] / "docs" / "gpu_tests.md"
 BEGIN, END = "<!-- values: begin -->\n", "<!-- values: end -->\n"
-#: Column -> statuses of the verifier.
+#: Column -> statuses of conformance cases.
 COLUMNS = {
     "passed": ("PASSED",),
     "failed": ("FAILED", "MISTRUSTED"),
@@ -25,13 +24,13 @@ COLUMNS = {
 }
 
 
-def implementation(result: dict[str, Any]) -> str:
+def implementation(result: dict[str, str]) -> str:
     """Return the implementation without the name of its layout; "-" if there is none."""
     name = result["impl"].removesuffix(":any")
     return f"`{name}`" if name else "-"
 
 
-def table(results: list[dict[str, Any]]) -> str:
+def table(results: list[dict[str, str]]) -> str:
     """Return rows of primitive and implementation, with the number of cases by result."""
     columns = {status: column for column, statuses in COLUMNS.items() for status in statuses}
     counts: dict[tuple[str, str], Counter[str]] = {}
@@ -52,18 +51,22 @@ def page(text: str, made: str) -> str:
     return pattern.sub(lambda _: f"{BEGIN}\n{made}\n{END}", text)
 
 
+def results_of(file: Path) -> dict[str, dict[str, str]]:
+    """Return the properties of each test in a file of ``pytest --junitxml``, by its name."""
+    return {
+        test.attrib["name"]: {p.attrib["name"]: p.attrib["value"] for p in test.iter("property")}
+        for test in ElementTree.parse(file).iter("testcase")
+    }
+
+
 def main() -> None:
-    """Read files that ``python tests/conformance verify --json`` wrote, and write the page."""
+    """Read what ``pytest --junitxml`` wrote of the conformance tests, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("file", type=Path, help="of verify --json")
-    parser.add_argument("again", nargs="*", type=Path, help="the same of cases that ran again")
-    options = parser.parse_args()
-    results, *later = (
-        json.loads(file.read_text())["results"] for file in (options.file, *options.again)
-    )
-    newer = {result["line"]: result for again in later for result in again}
-    results = [newer.pop(result["line"], result) for result in results]
-    PAGE.write_text(page(PAGE.read_text(), table([*results, *newer.values()])))
+    parser.add_argument("files", nargs="+", type=Path, help="of runs; later ones replace cases")
+    results: dict[str, dict[str, str]] = {}
+    for file in parser.parse_args().files:
+        results |= results_of(file)
+    PAGE.write_text(page(PAGE.read_text(), table(list(results.values()))))
 
 
 if __name__ == "__main__":

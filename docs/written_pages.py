@@ -235,7 +235,7 @@ def primitives_page():
         "or their names. What a descriptor does not use is not among the\narguments of "
         "execution; `Primitive.arguments` has the remaining ones, and those that attributes add. "
         "Types are those that\noneDNN documents; a device may support fewer "
-        "([support matrix](../support_matrix.md)).\n"
+        "([explain](../inspect.md#explain) says which).\n"
     )
     return "\n".join([intro, *(primitive_section(n) for n in sorted(dnnl.PRIMITIVES))])
 
@@ -389,23 +389,8 @@ PAGES = {
         f"api/functional_{family}.md": functools.partial(family_page, family) for family in FAMILIES
     },
 }
-#: What `python tests/conformance matrix` writes.
-MATRIX = ("support_matrix.md", "support_matrix.json")
 #: What benchmarks/explain_models.py writes: networks are compiled for it.
 EXPLAINED = ("explained/resnet50.md", "explained/bert.md", "explained/partitions.svg")
-
-
-def _write_matrix():
-    """Measure all levels of this CPU, and the GPUs that the system's driver can simulate."""
-    page, record = (DOCS / file for file in MATRIX)
-    command = [sys.executable, "tests/conformance", "matrix", "--json", record, "--markdown", page]
-    quiet = {"cwd": DOCS.parent, "stdout": subprocess.DEVNULL}
-    subprocess.run([*command, "--device", "cpu"], check=True, **quiet)
-    for gpu in ("arc", "dg1", "tgl"):
-        simulated = ["tests/simulated_gpu.sh", "--gpu", gpu]
-        done = subprocess.run([*simulated, *command, "--device", "gpu", "--with", record], **quiet)
-        if done.returncode:
-            print(f"{page.name} is without the simulated GPU {gpu}", file=sys.stderr)
 
 
 def write():
@@ -415,8 +400,6 @@ def write():
         # A page that is not changed is not read again.
         if not (DOCS / file).exists() or (DOCS / file).read_text() != text:
             (DOCS / file).write_text(text)
-    if not all((DOCS / file).exists() for file in MATRIX):
-        _write_matrix()
     if not all((DOCS / file).exists() for file in EXPLAINED):
         script = DOCS.parent / "benchmarks" / "explain_models.py"
         subprocess.run([sys.executable, script, "--folder", DOCS / "explained"], check=True)

@@ -8,7 +8,6 @@ import difflib
 import importlib
 import json
 import os
-import shlex
 import sys
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -34,8 +33,6 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     ),
     "trace": ("sycl_dnn.tools.profile.command", "main", "run a script and record its primitives"),
 }
-#: Former commands that moved to the repository's tests.
-IN_TESTS = ("verify", "matrix")
 
 
 def _table(rows: Iterable[tuple[str, Any]]) -> list[str]:
@@ -118,18 +115,13 @@ def main(arguments: list[str] | None = None) -> int:
         return report_command(words)
     if words[0] in COMMANDS:
         return command(words[0])(words[1:])
-    print(_no_command(words), file=sys.stderr)
+    print(_no_command(words[0]), file=sys.stderr)
     return 2
 
 
-def _no_command(words: list[str]) -> str:
+def _no_command(name: str) -> str:
     """Return the error message for an unknown command, with a suggestion."""
-    name, *rest = words
-    commands = (*COMMANDS, *IN_TESTS)
-    near = next(iter(difflib.get_close_matches(name.lower(), commands, n=1, cutoff=0.5)), "")
-    if near in IN_TESTS:
-        place = f"{near} is in the tests of the repository; in a checkout of it, type"
-        return f"{place}: {shlex.join(['python', 'tests/conformance', near, *rest])}"
+    near = next(iter(difflib.get_close_matches(name.lower(), COMMANDS, n=1, cutoff=0.5)), "")
     hint = f"did you mean {near}?" if near else f"commands are {', '.join(COMMANDS)}"
     return f"python -m sycl_dnn: there is no command {name!r}; {hint}"
 

@@ -31,8 +31,7 @@ PAGES = sorted(page for page in ROOT.rglob("*.md") if is_ours(page))
 #: Pages that the site's build generates -> the function that returns their text.
 WRITTEN = {ROOT / "docs" / file: make for file, make in written_pages.PAGES.items()}
 WRITTEN |= {
-    ROOT / "docs" / file: str
-    for file in (*written_pages.EXPLAINED, *written_pages.MATRIX, *example_gallery.PAGES)
+    ROOT / "docs" / file: str for file in (*written_pages.EXPLAINED, *example_gallery.PAGES)
 }
 PROGRAM_PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 

@@ -63,7 +63,6 @@ def test_generated_files_are_not_committed():
         for file in (
             *written_pages.PAGES,
             *written_pages.EXPLAINED,
-            *written_pages.MATRIX,
             *example_gallery.PAGES,
         )
     ]

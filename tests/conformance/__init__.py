@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conformance of oneDNN's primitives and graphs: cases, references, two commands."""
+"""Conformance of oneDNN's primitives: cases in benchdnn's language, references in NumPy."""

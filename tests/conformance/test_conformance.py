@@ -1,43 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A subset of the case files, one test per line; `python tests/conformance verify` runs all."""
+"""Every case of the case files, one test each; a part of them is quick."""
 
-import random
+import itertools
 from collections import Counter
 from pathlib import Path
 
 import pytest
 from primitive_cases import call_of, calls_by_row, described
 
-from conformance.verify.case_reader import ALL_DRIVERS, read_file, replay
-from conformance.verify.outcomes import FAILURES
-from conformance.verify.runner import run_case
+from conformance.case_runs import FAILURES, cases_of, replay, run_case
 from sycl_dnn import Unimplemented
 from sycl_dnn import onednn as dnnl
+from sycl_dnn.tools.cases.case_files import read_file
+from sycl_dnn.tools.cases.drivers import DRIVERS
 
 FOLDER = Path(__file__).parent
-PER_DRIVER = 24
+EACH = {driver: list(read_file(FOLDER / f"{driver}.in")) for driver in DRIVERS}
 
 
-def _of(driver):
-    return list(read_file(FOLDER / f"{driver}.in"))
+def pytest_generate_tests(metafunc):
+    """Run the files' cases, or those of ``--cases``."""
+    if "case" in metafunc.fixturenames:
+        line = metafunc.config.getoption("--cases", None)
+        cases = cases_of(line) if line else itertools.chain(*EACH.values())
+        metafunc.parametrize("case", list(cases), ids=lambda case: case.line)
 
 
-EACH = {driver: _of(driver) for driver in ALL_DRIVERS}
-DRAWN = [
-    case
-    for driver, cases in EACH.items()
-    for case in random.Random(driver).sample(cases, min(PER_DRIVER, len(cases)))
-]
+@pytest.mark.sweep(28)
+def test_case(case, stream, record_property):
+    outcome = run_case(case, stream)
+    for name, value in (("driver", case.driver), *outcome._asdict().items()):
+        record_property(name, value)
+    assert outcome.status not in FAILURES, f"{outcome.reason}\n{replay(case.line)}"
 
 
-@pytest.mark.parametrize("case", DRAWN, ids=lambda case: case.line)
-@pytest.mark.sweep(2)
-def test_case(case, cpu_stream):
-    result = run_case(case, cpu_stream)
-    assert result.status not in FAILURES, f"{result.reason}\n{replay(case.line)}"
-
-
-@pytest.mark.parametrize("driver", ALL_DRIVERS)
+@pytest.mark.parametrize("driver", DRIVERS)
 def test_every_driver_has_cases_that_pass(driver, cpu_stream):
     """Refusals alone prove nothing: some case of each driver must compute results."""
     statuses = Counter(run_case(case, cpu_stream).status for case in EACH[driver][:12])
@@ -54,21 +51,13 @@ def test_refusals_have_reasons(cpu_stream):
     assert refusal.value.reasons
 
 
-def test_minimum_number_of_cases():
-    assert all(len(cases) >= 40 for cases in EACH.values())
-    assert sum(map(len, EACH.values())) >= 2000
-
-
 @pytest.mark.slow
 def test_one_file_includes_all_case_files():
     lines = {case.line for case in read_file(FOLDER / "all.in")}
     assert lines == {case.line for cases in EACH.values() for case in cases}
 
 
-def test_replay_lines_parse_to_the_same_case():
-    from conformance.verify.case_reader import Reader
-    from sycl_dnn.tools.cases.case_files import words_of_text
-
-    for case in DRAWN:
-        (again,) = Reader().cases(words_of_text(case.line, "line"), FOLDER)
+def test_lines_of_cases_parse_to_the_same_case():
+    for case in (cases[-1] for cases in EACH.values()):
+        (again,) = cases_of(case.line)
         assert (again.driver, again.problem, again.texts) == (case.driver, case.problem, case.texts)

@@ -7,14 +7,15 @@ implementation these pick: a fault of another one is none of theirs.
 
 import itertools
 import re
-from pathlib import Path
 
 import dpnp
 import numpy as np
 import pytest
-from conformance.verify import expected_results, known_faults
-from conformance.verify.case_reader import cases_of
-from conformance.verify.runner import run_case
+from conformance import expected_results, known_faults
+from conformance.case_runs import cases_of, run_case
+from graph_ops import download, evaluate, is_close
+from graph_ops.attention_patterns import sdpa_int8
+from graph_ops.pattern_values import arrays_of, values_of
 from primitive_cases import call_of, without_states
 
 import sycl_dnn
@@ -30,7 +31,7 @@ from sycl_dnn.tools.cases.drivers import DRIVERS
 FAULTS = {fault.name: fault for fault in faults.FAULTS if fault.device == "gpu"}
 T = dnnl.data_type
 
-#: Rows with a verifier case, and those of them that are refused: reproduced without the register.
+#: Rows with a case, and those of them that are refused: reproduced without the register.
 WITH_CASE = [name for name, fault in FAULTS.items() if fault.case]
 REFUSED = [name for name in WITH_CASE if FAULTS[name].met == "refused"]
 
@@ -210,7 +211,7 @@ def spreads_conditions(stream):
     return not any(matches)
 
 
-#: Rows that no verifier case can detect: whether the fault is still present.
+#: Rows that no conformance case can detect: whether the fault is still present.
 CHECKS = {
     "eltwise-gaps-gpu": writes_into_gaps,
     "concat-gaps-gpu": concatenates_into_gaps,
@@ -260,12 +261,16 @@ def test_graphs_normalize_rows_that_lie_apart(operation, gpu, values):
     )
 
 
-@pytest.mark.parametrize("case", ["sdpa_int8"])
-def test_constants_of_quantization_wait_for_each_other(case, stream, values):
-    path = Path(__file__).parents[1] / "conformance" / "graph" / "pattern" / f"{case}.json"
+def test_constants_of_quantization_wait_for_each_other(gpu, values):
     for _ in range(5):
-        (done,) = outcomes(f"--graph --case={path}", stream)
-        assert done.status == "PASSED", done.reason
+        graph = Graph("gpu")
+        sdpa_int8(graph, "f32")
+        inputs = values_of(graph, "sdpa_int8", {})
+        compiled = graph.compile(gpu)
+        actual = download(compiled(**arrays_of(graph, inputs, {}, gpu)))
+        (result,) = graph.outputs
+        expected = evaluate(graph, inputs, compiled.plans[-1].shapes)[result.id]
+        assert is_close(actual, expected, result.dtype, 3.0)
 
 
 @pytest.mark.parametrize("data_type", ["f32", "bf16"])

@@ -3,17 +3,18 @@
 
 import pytest
 from graph_ops import CASES, as_it_runs, build, execute, expected, is_close
+from graph_ops.variants import VARIANTS
 
 from sycl_dnn.graph import OPERATIONS
 from sycl_dnn.graph.partition_plan import PartitionStep
 
-CASES_BY_TYPE = [(case, dtype) for case in CASES for dtype in case.dtypes]
+CASES_BY_TYPE = [(case, dtype) for case in (*CASES, *VARIANTS) for dtype in case.dtypes]
 #: Tested in separate files: random numbers, and user functions.
 ELSEWHERE = {"dropout", "wildcard"}
 
 
 @pytest.mark.parametrize(("case", "dtype"), CASES_BY_TYPE, ids=lambda v: str(v))
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(4)
 def test_single_operation(case, dtype, queue):
     kind = "cpu" if queue.sycl_device.is_cpu else "gpu"
     graph, arrays = build(case, dtype, kind)

@@ -2,6 +2,7 @@
 """Settings of graphs: math mode, caches, the pool, dumps."""
 
 import dpnp
+import numpy as np
 import pytest
 from graph_ops.small import matmul_relu
 
@@ -15,6 +16,15 @@ def test_math_mode_is_kept():
     assert g.get_fpmath_mode() == (dnnl.fpmath_mode.bf16, False)
     g.set_fpmath_mode("strict", True)
     assert g.get_fpmath_mode() == (dnnl.fpmath_mode.strict, True)
+
+
+@pytest.mark.parametrize("mode", ["bf16", "tf32", "any"])
+def test_products_in_a_math_mode_are_near_those_in_float32(mode, kind, queue):
+    g = sg.Graph(kind, mode)
+    g.relu(g.matmul(g.input((32, 64)), g.input((64, 16))))
+    x, w = (np.random.default_rng(0).standard_normal(s).astype("f4") for s in ((32, 64), (64, 16)))
+    actual = g.compile(queue)(*(dpnp.asarray(a, sycl_queue=queue) for a in (x, w))).asnumpy()
+    np.testing.assert_allclose(actual, np.maximum(x @ w, 0), atol=0.1)
 
 
 def test_caches_have_capacities(kind):

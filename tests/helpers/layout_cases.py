@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every layout of every primitive, as lines of the verifier: axes in each order, axes of length 1.
+"""Every layout of every primitive, as lines of cases: axes in each order, axes of length 1.
 
 A row is a driver, its options and its problem; `{...}` in it stands for all values of that kind.
 """

@@ -6,9 +6,10 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from conformance.verify.case_reader import cases_of, read_file
+from conformance.case_runs import cases_of
 
 from sycl_dnn.tools.cases.call import Call, describe
+from sycl_dnn.tools.cases.case_files import read_file
 from sycl_dnn.tools.cases.drivers import DRIVERS
 
 FOLDER = Path(__file__).parents[1] / "conformance"

@@ -11,9 +11,8 @@ from pathlib import Path
 import dpnp
 import numpy as np
 import pytest
-from conformance.verify import known_faults
-from conformance.verify.case_reader import cases_of
-from conformance.verify.runner import run_case
+from conformance import known_faults
+from conformance.case_runs import cases_of, run_case
 
 import sycl_dnn
 from sycl_dnn import _core
@@ -158,7 +157,7 @@ def lrn_overflows(stream):
     return not dst.to_array().asnumpy().any()
 
 
-#: Rows that no verifier case can detect: whether the fault is still present.
+#: Rows that no conformance case can detect: whether the fault is still present.
 CHECKS = {
     "eltwise-nan": loses_nan,
     "float8-double-rounding": rounds_twice,

@@ -6,7 +6,7 @@ import warnings
 import dpnp
 import numpy as np
 import pytest
-from conformance.verify import device_runs, expected_results, known_faults
+from conformance import device_runs, expected_results, known_faults
 from primitive_cases import call_of, calls_by_row, without_states
 
 from sycl_dnn import InvalidArguments, OneDnnFaultWarning, Unimplemented

@@ -33,18 +33,3 @@ def test_a_mistyped_command_has_a_suggestion(typed, meant, capsys):
 def test_unrecognizable_command_gets_the_list(capsys):
     assert program.main(["frobnicate"]) == 2
     assert f"; commands are {', '.join(program.COMMANDS)}\n" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("words", "typed"),
-    [
-        (["verify", "--conv", 'ic3_n"a"'], "verify --conv 'ic3_n\"a\"'"),
-        (["verfy"], "verify"),
-        (["matrix", "--isa", "avx2"], "matrix --isa avx2"),
-    ],
-)
-def test_commands_of_the_tests_say_where_they_are(words, typed, capsys):
-    assert program.main(words) == 2
-    said = capsys.readouterr().err
-    assert said.startswith(f"{typed.split()[0]} is in the tests of the repository; ")
-    assert said.endswith(f"type: python tests/conformance {typed}\n")

@@ -11,14 +11,14 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from sycl_dnn.tools.cases.driver import CaseError, Driver, Skip
 from sycl_dnn.tools.cases.drivers import DRIVERS
-from sycl_dnn.tools.cases.options import Option
+from sycl_dnn.tools.cases.options import ATTRIBUTES, Option
 
 MAX_FILE_BYTES = 16 << 20
 MAX_WORD = 1 << 16
@@ -238,9 +238,9 @@ class Case:
         args = [f"--{name}={text}" for name, text in self.texts.items()]
         return " ".join([f"--{self.driver}", *args, self.problem])
 
-    def call(self, drivers: Mapping[str, Driver] = DRIVERS) -> Any:
+    def call(self) -> Any:
         """Return the call; see `Driver.call` for the exceptions."""
-        driver = drivers[self.driver]
+        driver = DRIVERS[self.driver]
         state = state_of(driver)
         for name, text in self.texts.items():
             state.set(name, text)
@@ -250,14 +250,14 @@ class Case:
 
 def state_of(driver: Driver) -> State:
     """Return the default options of a driver."""
-    return State((*driver.options, *driver.attributes))
+    return State((*driver.options, *ATTRIBUTES))
 
 
 class Reader:
     """Yields cases from words; options persist until they are changed."""
 
-    def __init__(self, driver: str = "", drivers: Mapping[str, Driver] = DRIVERS) -> None:
-        self.driver, self.drivers = driver, drivers
+    def __init__(self) -> None:
+        self.driver = ""
         self.states: dict[str, State] = {}
         self.common = Common()
         self.skipped: Counter[str] = Counter()
@@ -266,8 +266,7 @@ class Reader:
         """Return the options of the current driver."""
         if not self.driver:
             raise word.fail(f"a driver such as --conv must come first, got {word.text!r}")
-        driver = self.drivers[self.driver]
-        return self.states.setdefault(self.driver, state_of(driver))
+        return self.states.setdefault(self.driver, state_of(DRIVERS[self.driver]))
 
     def cases(self, words: Iterable[Word], folder: Path, depth: int = 0) -> Iterator[Case]:
         """Yield the cases in these words.
@@ -280,18 +279,10 @@ class Reader:
         for word in words:
             if word.text.startswith("--batch="):
                 yield from self._nested(word, folder, depth)
-            elif (problem := self.problem(word, folder)) is not None:
-                yield from self._problem(problem)
-            else:
+            elif word.text.startswith("-"):
                 self._option(word)
-
-    def problem(self, word: Word, folder: Path) -> Word | None:
-        """Return the problem of a case; None for an option."""
-        return None if word.text.startswith("-") else word
-
-    def texts(self, texts: dict[str, str]) -> dict[str, str]:
-        """Return the options of a case, with driver-independent overrides."""
-        return self.common.texts(texts)
+            else:
+                yield from self._problem(word)
 
     def _nested(self, word: Word, folder: Path, depth: int) -> Iterator[Case]:
         if depth >= MAX_DEPTH:
@@ -306,7 +297,7 @@ class Reader:
 
     def _option(self, word: Word) -> None:
         name, has_value, value = word.text.lstrip("-").partition("=")
-        if not has_value and name in self.drivers:
+        if not has_value and name in DRIVERS:
             self.driver = name
             return
         if name == "reset" and not has_value:
@@ -332,7 +323,7 @@ class Reader:
         state.set(option, value)
 
     def _problem(self, word: Word) -> Iterator[Case]:
-        state, driver = self.state(word), self.drivers[self.driver]
+        state, driver = self.state(word), DRIVERS[self.driver]
         if state.count() > MAX_PRODUCT:
             raise word.fail(f"lists must make at most {MAX_PRODUCT} cases, got {state.count()}")
         try:
@@ -341,7 +332,7 @@ class Reader:
             raise word.fail(str(error)) from None
         for values, texts in state.combinations():
             if self._makes_a_case(word, driver, problem, values):
-                case = Case(self.driver, word.text, self.texts(texts), word.place)
+                case = Case(self.driver, word.text, self.common.texts(texts), word.place)
                 if self.common.keeps(case.line):
                     yield case
 

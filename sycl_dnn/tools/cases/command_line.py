@@ -38,7 +38,7 @@ def byte_count(text: str) -> int:
 
 
 def _is_problem(word: str) -> bool:
-    return not word.startswith("-") or word.startswith("--case=")
+    return not word.startswith("-")
 
 
 def _in_front(words: list[str]) -> list[str]:
@@ -54,8 +54,8 @@ def _in_front(words: list[str]) -> list[str]:
     return [*words[:first], *behind, *words[first : last + 1], *rest]
 
 
-def read_cases(arguments: list[str], reader: Reader | None = None) -> tuple[list[Case], Reader]:
+def read_cases(arguments: list[str]) -> tuple[list[Case], Reader]:
     """Return the cases of a command line, and the reader, which knows the ignored options."""
-    reader = Reader() if reader is None else reader
+    reader = Reader()
     words = [Word(text, COMMAND_LINE) for text in _in_front(arguments)]
     return list(reader.cases(words, Path.cwd())), reader

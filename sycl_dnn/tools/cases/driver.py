@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sycl_dnn.tools.cases.call import Attributes, Call, Tensor
-from sycl_dnn.tools.cases.options import ATTRIBUTES, Option
+from sycl_dnn.tools.cases.options import Option
 
 
 class CaseError(ValueError):
@@ -37,7 +37,6 @@ class Driver:
     options : in addition to the attributes
     read : parses a problem into a namespace with a ``name``
     call : (problem, option values) -> Call; raises Skip if they are not a case
-    attributes : attribute options
     fill : (call, argument, tensor, rng) -> values, None for the default
     operations : call -> multiplications of the reference, to refuse cases that take hours
     """
@@ -48,7 +47,6 @@ class Driver:
     call: Callable[[Any, dict[str, Any]], Any]
     fill: Callable[[Call, str, Tensor, Any], np.ndarray | None] = _usual_fill
     operations: Callable[[Call], int] = lambda call: 0
-    attributes: tuple[Option, ...] = ATTRIBUTES
 
 
 def attributes_of(o: dict[str, Any]) -> Attributes:

@@ -48,7 +48,7 @@ class Case:
     op: str
     tensors: dict
     attrs: dict = field(default_factory=dict)
-    dtypes: tuple = ("f32", "bf16")
+    dtypes: tuple = ("f32", "bf16", "f16")
     note: str = ""
     #: Runs as something other than a partition.
     instead: bool = False

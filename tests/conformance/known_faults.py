@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from sycl_dnn.onednn import faults
-from sycl_dnn.onednn.fault import Fault, GraphOp, adjacent, always, axis_order, cpu_saturates
+from sycl_dnn.onednn.fault import adjacent, always, axis_order, cpu_saturates
 
 PAGE = "docs/onednn_in_python.md"
 _DYNAMIC = ("dynamic_mx", "dynamic_fp")
@@ -163,7 +163,7 @@ RULES: dict[str, Callable[[Any, str], bool]] = {
 def explain(
     call: Any, impl: str, outputs: Sequence[str], device: str, warned: Sequence[str] = ()
 ) -> str:
-    """Return the fault that explains wrong ``outputs`` of a case of the verifier; "" for none.
+    """Return the fault that explains wrong ``outputs`` of a case; "" for none.
 
     ``warned`` are the texts of the warnings when its descriptor was made.
     """
@@ -173,16 +173,5 @@ def explain(
         covered = all(any(fnmatchcase(o, p) for p in fault.outputs) for o in outputs)
         was_warned = fault.met == "warned" and any(fault.advice in text for text in warned)
         if covered and (was_warned or (fault.name in RULES and RULES[fault.name](call, impl))):
-            return _told(fault)
+            return f"known fault, {PAGE}: {fault.name}"
     return ""
-
-
-def explain_partition(ops: Sequence[GraphOp], device: str) -> str:
-    """Return the fault that affects a partition, as `explain` does."""
-    fault = faults.in_partition(ops, device)
-    return _told(fault) if fault else ""
-
-
-def _told(fault: Fault) -> str:
-    """Return a fault as one line of a report."""
-    return f"known fault, {PAGE}: {fault.name}"

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-
 from conformance.references import reference
-from conformance.verify.graph.ops.formats import (
+
+from graph_ops.in_numpy.formats import (
     Array,
     Attrs,
     Shapes,

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from conformance.verify.graph.ops import contractions, elementwise_operations  # noqa: F401
-from conformance.verify.graph.ops.formats import OPERATIONS, Array, Attrs, Shapes, Tensors
+from graph_ops.in_numpy import contractions, elementwise_operations  # noqa: F401
+from graph_ops.in_numpy.formats import OPERATIONS, Array, Attrs, Shapes, Tensors
 from sycl_dnn.tools.cases import storage
 
 __all__ = ["OPERATIONS", "compute", "stored"]

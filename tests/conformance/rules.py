@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import prod
 
-from conformance.verify.tolerance import Rule, amplification, log2_ceil
+from conformance.tolerance import Rule, amplification, log2_ceil
 from sycl_dnn.tools.cases.call import Call
 from sycl_dnn.tools.cases.storage import DIGITS, INTEGERS, epsilon
 

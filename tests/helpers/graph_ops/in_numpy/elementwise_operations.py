@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-
 from conformance.references import reference
 from conformance.references.pointwise_primitives import FORWARD, SLOPE, SLOPE_FROM_DST
-from conformance.verify.graph.ops.formats import (
+
+from graph_ops.in_numpy.formats import (
     Array,
     Attrs,
     Shapes,

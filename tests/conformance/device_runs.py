@@ -9,12 +9,22 @@ from typing import Any
 
 import numpy as np
 
-from conformance.verify import expected_results
-from conformance.verify.outcomes import Failure
+from conformance import expected_results
 from sycl_dnn.errors import DnnlError
 from sycl_dnn.tools.cases.call import Call
 from sycl_dnn.tools.cases.data import Arrays, Filler
 from sycl_dnn.tools.cases.execution import Execution, from_forward, prepare
+
+
+class Failure(Exception):
+    """oneDNN created a primitive and then refused to execute it.
+
+    impl : name of the implementation
+    """
+
+    def __init__(self, text: str, impl: str) -> None:
+        super().__init__(text)
+        self.impl = impl
 
 
 @dataclass

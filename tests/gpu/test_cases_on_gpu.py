@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cases of every driver of the conformance runner on the GPU.
+"""Conformance cases of every driver on the GPU.
 
 On a simulated one they are compiled and submitted, and that is what their status says.
 """
@@ -8,15 +8,14 @@ import random
 from pathlib import Path
 
 import pytest
-from conformance.verify.case_reader import ALL_DRIVERS, cases_of, read_file
-from conformance.verify.command import main
-from conformance.verify.outcomes import FAILURES, Limits
-from conformance.verify.runner import run_case
+from conformance.case_runs import FAILURES, cases_of, run_case
 
 from sycl_dnn.device import is_simulated
+from sycl_dnn.tools.cases.case_files import read_file
+from sycl_dnn.tools.cases.drivers import DRIVERS
 
 FOLDER = Path(__file__).parents[1] / "conformance"
-#: Of each driver; ``verify --device gpu`` itself runs more of them, see .ci/run.
+#: Of each driver; ``pytest tests/conformance --device gpu`` runs more of them, see .ci/run.
 PER_DRIVER = 3
 
 
@@ -34,10 +33,9 @@ NARROW = [
 
 def runs(case, stream):
     """Run a case that must not fail; return whether it passed or, simulated, was submitted."""
-    simulated = is_simulated("gpu")
-    result = run_case(case, stream, Limits(check=not simulated))
-    assert result.status not in FAILURES, f"{result.reason}: {result.line}"
-    return result.status == ("SUBMITTED" if simulated else "PASSED")
+    outcome = run_case(case, stream)
+    assert outcome.status not in FAILURES, f"{outcome.reason}: {case.line}"
+    return outcome.status == ("SUBMITTED" if is_simulated("gpu") else "PASSED")
 
 
 @pytest.mark.parametrize("line", NARROW)
@@ -46,7 +44,7 @@ def test_narrow_types(line, stream):
         assert runs(case, stream)
 
 
-@pytest.mark.parametrize("driver", ALL_DRIVERS)
+@pytest.mark.parametrize("driver", DRIVERS)
 def test_cases_of_each_driver(driver, stream):
     """The plainest of each direction, and others at random."""
     cases = list(read_file(FOLDER / f"{driver}.in"))
@@ -54,17 +52,6 @@ def test_cases_of_each_driver(driver, stream):
     drawn = random.Random(driver).sample(cases, PER_DRIVER)
     done = [runs(case, stream) for case in (*first.values(), *drawn)]
     assert any(done)
-
-
-def test_command_reports_that_nothing_was_compared(capfd):
-    status = main(["--device=gpu", "--softmax", "4x33", "--sdt=f32"])
-    out = capfd.readouterr().out
-    assert status == 0
-    is_submitted = any(
-        line.startswith("SUBMITTED") and "--softmax" in line for line in out.splitlines()
-    )
-    assert is_submitted is is_simulated("gpu")
-    assert "1 cases in" in out
 
 
 @pytest.mark.usefixtures("values")
