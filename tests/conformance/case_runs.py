@@ -85,7 +85,7 @@ def _compare(call: Call, done: device_runs.Run) -> tuple[dict[str, str], bool]:
 def _outcome(case: Case, stream: Any) -> Outcome:
     call, device = case.call(), stream.engine.kind.name
     _check_limits(call)
-    done = device_runs.run(call, stream, case.line, DRIVERS[call.driver].fill)
+    done = device_runs.run(call, stream, case.line)
     if is_simulated(device):
         return Outcome("SUBMITTED", impl=done.impl)
     wrong, trusted = _compare(call, done)

@@ -12,7 +12,7 @@ import numpy as np
 from conformance import expected_results
 from sycl_dnn.errors import DnnlError
 from sycl_dnn.tools.cases.call import Call
-from sycl_dnn.tools.cases.data import Arrays, Filler
+from sycl_dnn.tools.cases.data import Arrays
 from sycl_dnn.tools.cases.execution import Execution, from_forward, prepare
 
 
@@ -44,7 +44,7 @@ class Run:
 
 
 def _from_forward(
-    forward: Call, read: Iterable[str], pd: Any, hint: Any, stream: Any, key: str, filler: Filler
+    forward: Call, read: Iterable[str], pd: Any, hint: Any, stream: Any, key: str
 ) -> tuple[Arrays, dict[str, Any]]:
     """Return what a backward run, which reads ``read``, gets from the forward run.
 
@@ -52,11 +52,11 @@ def _from_forward(
     """
     if pd.workspace_desc.is_zero:
         needed = not expected_results.forward_outputs(forward).isdisjoint(read)
-        return (expected_results.referenced(forward, key, filler) if needed else {}), {}
-    return from_forward(forward, hint, stream, key, filler)
+        return (expected_results.referenced(forward, key) if needed else {}), {}
+    return from_forward(forward, hint, stream, key)
 
 
-def run(call: Call, stream: Any, key: str, filler: Filler) -> Run:
+def run(call: Call, stream: Any, key: str) -> Run:
     """Run a call once, after its forward call if it needs a workspace.
 
     Raises
@@ -69,8 +69,8 @@ def run(call: Call, stream: Any, key: str, filler: Filler) -> Run:
     workspace: dict[str, Any] = {}
     if call.forward is not None:
         before = call.forward
-        arrays, workspace = _from_forward(before, call.tensors, pd, hint, stream, key, filler)
-    execution = Execution(call, pd, stream, key, filler)
+        arrays, workspace = _from_forward(before, call.tensors, pd, hint, stream, key)
+    execution = Execution(call, pd, stream, key)
     execution.arrays |= arrays
     try:
         execution.run(workspace)

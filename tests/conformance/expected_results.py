@@ -11,7 +11,8 @@ import numpy as np
 from conformance.references import pointwise_primitives, reference, window_primitives
 from sycl_dnn.tools.cases import storage as fill
 from sycl_dnn.tools.cases.call import Call
-from sycl_dnn.tools.cases.data import Arrays, Filler, drawn, generator
+from sycl_dnn.tools.cases.data import Arrays
+from sycl_dnn.tools.cases.execution import drawn
 from sycl_dnn.tools.cases.options import PostOp, Quantity
 from sycl_dnn.tools.cases.storage import code_dtype, decode, encode, largest, rounded, smallest
 
@@ -213,16 +214,13 @@ def forward_outputs(call: Call) -> set[str]:
     return result
 
 
-def referenced(forward: Call, key: str, filler: Filler) -> Arrays:
+def referenced(forward: Call, key: str) -> Arrays:
     """Return a forward call's inputs, and its rounded results by the reference."""
     arrays: Arrays = {}
     written = forward_outputs(forward)
     for name, tensor in forward.tensors.items():
-        if name in written:
-            continue
-        rng = generator(key, name)
-        values = drawn(forward, name, tensor, rng, filler)
-        arrays[name] = fill.rounded(values, tensor.dtype)
+        if name not in written:
+            arrays[name] = drawn(forward, name, tensor, key)
     results = expected(forward, arrays)
     for name in written & results.keys():
         dims = forward.tensors[name].dims

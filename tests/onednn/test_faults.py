@@ -13,7 +13,6 @@ from sycl_dnn import InvalidArguments, OneDnnFaultWarning, Unimplemented
 from sycl_dnn import onednn as dnnl
 from sycl_dnn.onednn import faults
 from sycl_dnn.onednn.fault import cpu_saturates
-from sycl_dnn.tools.cases.drivers import DRIVERS
 
 #: Name of a fault -> calls that trigger it.
 FAULTY = {
@@ -52,7 +51,7 @@ def is_wrong(actual, expected):
 def test_fault_is_warned_of(name, stream):
     for call in FAULTY[name]:
         try:
-            done = device_runs.run(call, stream, name, DRIVERS[call.driver].fill)
+            done = device_runs.run(call, stream, name)
         except Unimplemented:
             assert stream.engine.kind is dnnl.engine_kind.gpu
             continue
@@ -70,7 +69,7 @@ def test_fault_is_warned_of(name, stream):
 def test_warnings_only_where_values_are_wrong(row, stream):
     for call in calls_by_row()[row]:
         try:
-            done = device_runs.run(call, stream, row, DRIVERS[call.driver].fill)
+            done = device_runs.run(call, stream, row)
         except (Unimplemented, InvalidArguments):
             continue
         wrong = wrong_outputs(call, done) or known_faults.explain(call, done.impl, [], "cpu")

@@ -72,20 +72,19 @@ def ready(case: Case, stream: Any, cold: str = "none") -> Prepared:
     """
     call, start = case.call(), time.perf_counter()
     pd, hint, _ = prepare(call, stream.engine)
-    fill = DRIVERS[case.driver].fill
-    first = Execution(call, pd, stream, case.line, fill)
+    first = Execution(call, pd, stream, case.line)
     create_ms = (time.perf_counter() - start) * 1e3
     values: data.Arrays = {}
     workspace: dict[str, Any] = {}
     if call.forward is not None:
-        values, workspace = from_forward(call.forward, hint, stream, case.line, fill)
+        values, workspace = from_forward(call.forward, hint, stream, case.line)
     first.arrays |= values
     first.run(workspace)
     changing = [buffer for name, buffer in first.buffers.items() if _is_cold(name, cold)]
     count = _copies(sum(buffer.nbytes for buffer in changing), cold, stream.sycl_queue.sycl_device)
     arguments = [first.args]
     while len(arguments) < count:
-        execution = Execution(call, pd, stream, case.line, fill)
+        execution = Execution(call, pd, stream, case.line)
         execution.arrays |= first.arrays
         execution.run(workspace)
         arguments.append(

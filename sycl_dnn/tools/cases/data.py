@@ -7,7 +7,6 @@ Source: oneDNN's guide on quantization (dynamic quantization, MX and others).
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -107,7 +106,17 @@ _POWERS = (0.125, 0.25, 0.5, 1.0, 2.0)
 
 
 def attribute_values(call: Call, name: str, tensor: Tensor, rng) -> np.ndarray:
-    """Return values of an argument added by an attribute; scales are powers of 2."""
+    """Return values of an argument added by an attribute: given ones, or drawn; see `_drawn`."""
+    for kind, quantities in (("scales", call.attr.scales), ("zero_points", call.attr.zero_points)):
+        for q in quantities:
+            is_this = f"attr_{kind}_{masks.argument(call, q.arg)}" == name
+            if is_this and q.value is not None:
+                return np.full(tensor.dims, q.value)
+    return _drawn(call, name, tensor, rng)
+
+
+def _drawn(call: Call, name: str, tensor: Tensor, rng) -> np.ndarray:
+    """Draw values of an argument added by an attribute; scales are powers of 2."""
     if name.startswith("attr_scales"):
         powers = _POWERS if tensor.dtype != "e8m0" else (0.5, 1.0, 2.0)
         return rng.choice(powers, tensor.dims)
@@ -138,12 +147,7 @@ def needs_old_dst(call: Call) -> bool:
     return any(op.kind == "sum" for op in call.attr.post_ops)
 
 
-# --- Input values: drawn, or given by the case
-
 Arrays = dict[str, np.ndarray]
-
-#: fill(call, name, tensor, rng) returns values, or None for the default.
-Filler = Callable[[Call, str, Tensor, Any], "np.ndarray | None"]
 
 
 def reduced(src: np.ndarray, dims: tuple[int, ...]) -> np.ndarray:
@@ -151,19 +155,10 @@ def reduced(src: np.ndarray, dims: tuple[int, ...]) -> np.ndarray:
     return src.reshape(*dims, -1).sum(axis=-1)
 
 
-def drawn(call: Call, name: str, tensor: Tensor, rng: Any, filler: Filler) -> np.ndarray:
-    """Return the values of an input before rounding to its type."""
-    if name.startswith("attr_"):
-        return _given_value(call, name, tensor, attribute_values(call, name, tensor, rng))
-    values = filler(call, name, tensor, rng)
-    return usual(tensor.dtype).draw(rng, tensor.dims) if values is None else values
-
-
-def _given_value(call: Call, name: str, tensor: Tensor, values: np.ndarray) -> np.ndarray:
-    """Replace drawn scales and zero points by the value given in the case."""
-    for kind, quantities in (("scales", call.attr.scales), ("zero_points", call.attr.zero_points)):
-        for q in quantities:
-            is_this = f"attr_{kind}_{masks.argument(call, q.arg)}" == name
-            if is_this and q.value is not None:
-                return np.full(tensor.dims, q.value)
-    return values
+def thinned(values: np.ndarray, nnz: int, rng: Any) -> np.ndarray:
+    """Return values of which exactly ``nnz`` are nonzero."""
+    flat = np.zeros(values.size)
+    at = rng.permutation(values.size)[:nnz]
+    chosen = values.reshape(-1)[at]
+    flat[at] = np.where(chosen == 0, 1.0, chosen)
+    return flat.reshape(values.shape)

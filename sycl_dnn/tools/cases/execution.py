@@ -9,6 +9,7 @@ from typing import Any
 import dpnp
 import numpy as np
 
+import sycl_dnn
 from sycl_dnn import onednn as dnnl
 from sycl_dnn.errors import OneDnnFaultWarning
 from sycl_dnn.onednn.memory import Memory
@@ -16,17 +17,9 @@ from sycl_dnn.tools.cases import call as extra
 from sycl_dnn.tools.cases import data, storage
 from sycl_dnn.tools.cases import storage as fill
 from sycl_dnn.tools.cases.call import Call, Tensor, describe
-from sycl_dnn.tools.cases.data import Arrays, Filler
+from sycl_dnn.tools.cases.data import Arrays
 from sycl_dnn.tools.cases.driver import Refusal
-
-
-def thinned(values: np.ndarray, nnz: int, rng: Any) -> np.ndarray:
-    """Return values of which exactly ``nnz`` are nonzero."""
-    flat = np.zeros(values.size)
-    at = rng.permutation(values.size)[:nnz]
-    chosen = values.reshape(-1)[at]
-    flat[at] = np.where(chosen == 0, 1.0, chosen)
-    return flat.reshape(values.shape)
+from sycl_dnn.tools.cases.drivers import DRIVERS
 
 
 def memory(values: np.ndarray, tensor: Tensor, desc: Any, stream: Any) -> Any:
@@ -45,11 +38,21 @@ def memory(values: np.ndarray, tensor: Tensor, desc: Any, stream: Any) -> Any:
 # --- One execution
 
 
+def drawn(call: Call, name: str, tensor: Tensor, key: str) -> np.ndarray:
+    """Return the values of an input, rounded to its type; ``key`` determines what is drawn."""
+    rng = data.generator(key, name)
+    filler = data.attribute_values if name.startswith("attr_") else DRIVERS[call.driver].fill
+    values = filler(call, name, tensor, rng)
+    if values is None:
+        values = data.usual(tensor.dtype).draw(rng, tensor.dims)
+    return fill.rounded(values, tensor.dtype)
+
+
 class Execution:
     """An execution in preparation."""
 
-    def __init__(self, call: Call, pd: Any, stream: Any, key: str, filler: Filler) -> None:
-        self.call, self.pd, self.stream, self.key, self.filler = call, pd, stream, key, filler
+    def __init__(self, call: Call, pd: Any, stream: Any, key: str) -> None:
+        self.call, self.pd, self.stream, self.key = call, pd, stream, key
         self.primitive = dnnl.Primitive(pd)
         self.extra = extra.extra_tensors(call)
         self.arrays: Arrays = {}
@@ -65,9 +68,7 @@ class Execution:
         if name == "attr_precomputed_reductions_src":
             self.arrays[name] = data.reduced(self.arrays["src"], tensor.dims)
         if name not in self.arrays:
-            rng = data.generator(self.key, name)
-            values = data.drawn(self.call, name, tensor, rng, self.filler)
-            self.arrays[name] = fill.rounded(values, tensor.dtype)
+            self.arrays[name] = drawn(self.call, name, tensor, self.key)
         return self.arrays[name]
 
     def _desc(self, slot: dict, tensor: Tensor) -> Any:
@@ -143,7 +144,7 @@ class Execution:
         if name == "dst" and data.needs_old_dst(self.call):
             rng = data.generator(self.key, "old_dst")
             tensor = Tensor(desc.dims, desc.data_type.name)
-            values = self.filler(self.call, "old_dst", tensor, rng)
+            values = DRIVERS[self.call.driver].fill(self.call, "old_dst", tensor, rng)
             if values is None:
                 values = data.Fill(0 if tensor.dtype == "u8" else -4, 4).draw(rng, desc.dims)
             self.arrays["old_dst"] = fill.rounded(values, tensor.dtype)
@@ -195,6 +196,12 @@ def _first_source(names: Any) -> str:
     return next((n for n in ("src", "src_0", "multiple_src_0") if n in names), "src")
 
 
+def stream_on(device: str) -> Any:
+    """Return a Stream on a device: a dpctl filter, or empty for the default one."""
+    queue = sycl_dnn.default_queue(device or None)
+    return dnnl.Stream(dnnl.Engine(queue), queue)
+
+
 # --- Descriptors
 
 
@@ -224,7 +231,7 @@ def prepare(call: Call, engine: Any) -> tuple[Any, Any, tuple[str, ...]]:
 
 
 def from_forward(
-    forward: Call, hint: Any, stream: Any, key: str, filler: Filler, arrays: Arrays | None = None
+    forward: Call, hint: Any, stream: Any, key: str, arrays: Arrays | None = None
 ) -> tuple[Arrays, dict[str, Any]]:
     """Run the forward call of a gradient.
 
@@ -233,7 +240,7 @@ def from_forward(
     forward : Call
     hint : its descriptor
     stream : sycl_dnn.onednn.Stream
-    key, filler : determine the values drawn
+    key : determines the values drawn
     arrays : given values by argument
 
     Returns
@@ -241,7 +248,7 @@ def from_forward(
     dict, dict
         Values of inputs and outputs by argument, and the workspace, if any.
     """
-    execution = Execution(forward, hint, stream, key, filler)
+    execution = Execution(forward, hint, stream, key)
     execution.arrays |= arrays or {}
     execution.run({})
     workspace = {n: m for n, m in execution.args.items() if n == "workspace"}

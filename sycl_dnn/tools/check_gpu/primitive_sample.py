@@ -15,15 +15,12 @@ from typing import Any
 
 import numpy as np
 
-import sycl_dnn
-from sycl_dnn import onednn as dnnl
 from sycl_dnn.errors import DnnlError, Unimplemented
 from sycl_dnn.tools.cases.call import Call
 from sycl_dnn.tools.cases.case_files import Case, read_file
 from sycl_dnn.tools.cases.case_process import CaseProcess
 from sycl_dnn.tools.cases.data import Arrays
-from sycl_dnn.tools.cases.drivers import DRIVERS
-from sycl_dnn.tools.cases.execution import Execution, from_forward, prepare
+from sycl_dnn.tools.cases.execution import Execution, from_forward, prepare, stream_on
 from sycl_dnn.tools.check_gpu.function_sample import BEYOND_DRIVER
 
 #: Maximum difference relative to the largest value; integers may differ by one.
@@ -65,12 +62,11 @@ def executed(call: Call, stream: Any, key: str, arrays: Arrays) -> tuple[Executi
         The second is a warning about a known fault of oneDNN, or empty.
     """
     pd, hint, warned = prepare(call, stream.engine)
-    fill = DRIVERS[call.driver].fill
     workspace: dict[str, Any] = {}
     if call.forward is not None:
-        inputs, workspace = from_forward(call.forward, hint, stream, key, fill, arrays)
+        inputs, workspace = from_forward(call.forward, hint, stream, key, arrays)
         arrays = inputs | arrays
-    execution = Execution(call, pd, stream, key, fill)
+    execution = Execution(call, pd, stream, key)
     execution.arrays |= arrays
     execution.run(workspace)
     return execution, " ".join(warned)
@@ -126,18 +122,13 @@ def one(case: Case, stream: Any, reference: Any) -> Row:
 # --- A separate process for the cases, so that crashes and hangs are reported as rows
 
 
-def _stream(filter_string: str) -> Any:
-    queue = sycl_dnn.default_queue(filter_string)
-    return dnnl.Stream(dnnl.Engine(queue), queue)
-
-
 def serve(device: str, reference: str) -> None:
     """Respond to each case on standard input with its row; ``reference`` is a device, or empty."""
     faulthandler.enable()
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # redirects output of libraries to the log
-    stream = _stream(device)
-    compared = _stream(reference) if reference else None
+    stream = stream_on(device)
+    compared = stream_on(reference) if reference else None
     for line in sys.stdin:
         answers.write(json.dumps(one(Case(**json.loads(line)), stream, compared)) + "\n")
 

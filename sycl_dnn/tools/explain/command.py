@@ -11,7 +11,7 @@ from pathlib import Path
 from sycl_dnn.tools.cases.command_line import parser_of, read_cases
 from sycl_dnn.tools.cases.driver import CaseError
 from sycl_dnn.tools.explain.judge import Explanation, explain
-from sycl_dnn.tools.explain.probe import ProbeError, Prober, check_levels, target_name
+from sycl_dnn.tools.explain.probe import LEVELS, ProbeError, Prober, target_name
 
 _DESCRIPTION = """\
 Say why oneDNN refuses a case or runs it slowly, and which similar cases are better:
@@ -76,7 +76,8 @@ def _run(options: argparse.Namespace, words: list[str]) -> int:
     if not 0 < len(cases) <= _MAX_CASES:
         why = "".join(f"; {reason}" for reason in reader.skipped)
         raise CaseError(f"explain: cases must be 1 to {_MAX_CASES}, got {len(cases)}{why}")
-    check_levels([options.isa] if options.isa else [])
+    if options.isa not in ("", *LEVELS):
+        raise ValueError(f"isa must be of {', '.join(LEVELS)}, got {options.isa!r}")
     matches = []
     with Prober(options.device, options.isa) as prober:
         if options.isa and prober.facts["isa"] != options.isa:

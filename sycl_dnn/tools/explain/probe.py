@@ -13,7 +13,6 @@ import os
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -24,48 +23,23 @@ from sycl_dnn.tools.cases import call as attributes
 from sycl_dnn.tools.cases.call import Call, describe
 from sycl_dnn.tools.cases.case_files import Case
 from sycl_dnn.tools.cases.case_process import CaseProcess
+from sycl_dnn.tools.cases.execution import stream_on
 
-#: Name components by family; the first match counts.
-FAMILIES: dict[str, tuple[str, ...]] = {
-    "ref": ("ref",),
-    "simple": ("simple", "ncsp_", "nspc_", "rnn_data_reorder"),
-    "brgemm": ("brg", "brdgmm"),
-    "gemm": ("gemm",),
-    "wino": ("wino",),
-    "jit": ("jit",),
-    "ocl": ("ocl", "xe:"),
-    "reorder": ("reorder", "direct_copy"),
-}
-#: Ranking of states and families, for comparisons.
-RANKS = {"died": 0, "invalid": 1, "refused": 1, "ref": 2, "simple": 3}
-OPTIMIZED = 4
-
-
-def family(impl: str) -> str:
-    """Return the family of an implementation.
-
-    Parameters
-    ----------
-    impl : str
-        oneDNN's name, such as ``"brg_conv_fwd:avx512_core"``.
-
-    Returns
-    -------
-    str
-        A key of `FAMILIES`; ``"other"`` for a name that none of them has.
-    """
-    return next((f for f, parts in FAMILIES.items() if any(p in impl for p in parts)), "other")
+#: States of answers, from worst to best; those of one row are of equal worth.
+RANKS = (("died",), ("invalid", "refused"), ("ref",), ("simple",), ("optimized",))
+#: State -> parts of the names of its implementations; the first match counts.
+_SLOW = {"ref": ("ref",), "simple": ("simple", "ncsp_", "nspc_", "rnn_data_reorder")}
 
 
 def state(impl: str) -> str:
-    """Return ``"ref"``, ``"simple"`` or ``"optimized"``."""
-    kind = family(impl)
-    return kind if kind in ("ref", "simple") else "optimized"
+    """Return ``"ref"``, ``"simple"`` or ``"optimized"`` for oneDNN's name of an implementation."""
+    slow = (name for name, parts in _SLOW.items() if any(part in impl for part in parts))
+    return next(slow, "optimized")
 
 
 def rank(state_: str) -> int:
     """Return the rank of a state: 0 (the process crashed) to 4 (optimized)."""
-    return RANKS.get(state_, OPTIMIZED)
+    return next(number for number, states in enumerate(RANKS) if state_ in states)
 
 
 # --- Querying one case
@@ -227,8 +201,6 @@ LEVELS = (
     *("avx512_core", "avx512_core_vnni", "avx512_core_bf16"),
     *("avx10_1_512", "avx10_1_512_amx", "avx10_1_512_amx_fp16", "avx10_2", "avx10_2_amx_2"),
 )
-#: The highest level of the machine.
-NATIVE = "native"
 #: Device names for PCI ids, if the driver reports only those.
 _NAMES = {"0x56a0": "Arc A770", "0x4905": "DG1", "0x9a49": "Tiger Lake"}
 
@@ -241,26 +213,9 @@ def target_name(facts: dict[str, Any]) -> str:
     return next((name for number, name in _NAMES.items() if number in device), device)
 
 
-def check_levels(names: Iterable[str]) -> tuple[str, ...]:
-    """Validate levels; the machine's highest becomes an empty string.
-
-    Raises
-    ------
-    ValueError
-        A name is not a level.
-    """
-    levels = tuple(names)
-    for name in levels:
-        if name not in (*LEVELS, NATIVE):
-            raise ValueError(f"isa must be of {', '.join(LEVELS)}, {NATIVE}, got {name!r}")
-    return tuple("" if name == NATIVE else name for name in levels)
+# --- A worker process per device and ISA that describes cases and captures oneDNN's log
 
 
-# --- Environment of worker processes
-
-
-#: NumPy's threads would compete with oneDNN's and double the time of small products.
-_REFERENCES = {"OPENBLAS_NUM_THREADS": "1"}
 _LOG = {"ONEDNN_VERBOSE": "dispatch,check", "ONEDNN_VERBOSE_TIMESTAMP": "0"}
 
 
@@ -279,23 +234,6 @@ class Log:
         os.ftruncate(1, 0)
         os.lseek(1, 0, os.SEEK_SET)
         return text
-
-
-def stream_on(device: str) -> Any:
-    """Return a Stream on the selected device."""
-    import sycl_dnn
-    from sycl_dnn import onednn as dnnl
-
-    queue = sycl_dnn.default_queue(device or None)
-    return dnnl.Stream(dnnl.Engine(queue), queue)
-
-
-def environment() -> dict[str, str]:
-    """Return the environment of a worker."""
-    return {**_REFERENCES, **os.environ, **_LOG}
-
-
-# --- A worker process per device and ISA that describes cases and captures oneDNN's log
 
 
 _LIMIT = "ONEDNN_MAX_CPU_ISA"
@@ -362,7 +300,7 @@ class Prober:
         self._start()
 
     def _start(self) -> None:
-        variables = environment()
+        variables = os.environ | _LOG
         if self.isa:
             variables[_LIMIT] = self.isa.upper()
         self.process = CaseProcess([sys.executable, "-c", _START, self.device], variables)
@@ -381,11 +319,6 @@ class Prober:
         last = self.process.last_line()
         self._start()
         return Answer("died", error=f"the process died: {last}")
-
-    def answers(self, cases: Iterable[Case]) -> Iterator[tuple[Case, Answer]]:
-        """Yield cases with their answers."""
-        for case in cases:
-            yield case, self.ask(case)
 
     def close(self) -> None:
         """End the process."""

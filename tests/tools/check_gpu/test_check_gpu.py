@@ -222,7 +222,7 @@ SAMPLE = (
 
 @pytest.fixture(scope="module")
 def cpu_stream():
-    return primitive_sample._stream("cpu")
+    return primitive_sample.stream_on("cpu")
 
 
 @pytest.mark.parametrize("line", SAMPLE)

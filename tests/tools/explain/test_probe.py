@@ -82,30 +82,21 @@ def test_missing_device_is_reported():
 
 
 @pytest.mark.parametrize(
-    ("impl", "family", "state"),
+    ("impl", "state"),
     [
-        ("ref:any", "ref", "ref"),
-        ("simple:any", "simple", "simple"),
-        ("brg_conv_fwd:avx512_core", "brgemm", "optimized"),
-        ("gemm:jit", "gemm", "optimized"),
-        ("jit:avx2", "jit", "optimized"),
-        ("ocl:ref", "ref", "ref"),
-        ("something new", "other", "optimized"),
+        ("ref:any", "ref"),
+        ("ocl:ref", "ref"),
+        ("simple:any", "simple"),
+        ("brg_conv_fwd:avx512_core", "optimized"),
+        ("gemm:jit", "optimized"),
+        ("something new", "optimized"),
     ],
 )
-def test_families(impl, family, state):
-    assert (probe.family(impl), probe.state(impl)) == (family, state)
+def test_states_of_implementations(impl, state):
+    assert probe.state(impl) == state
 
 
 def test_targets_are_named_by_instruction_set_or_gpu():
     assert probe.target_name({"kind": "cpu", "isa": "avx2"}) == "cpu:avx2"
     assert probe.target_name({"kind": "gpu", "device": "Intel(R) Graphics [0x56a0]"}) == "Arc A770"
     assert probe.target_name({"kind": "gpu", "device": "another"}) == "another"
-
-
-def test_references_of_products_take_one_thread(monkeypatch):
-    """Beside oneDNN's own threads, more of NumPy's make a small matmul case twice as slow."""
-    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
-    assert probe.environment()["OPENBLAS_NUM_THREADS"] == "1"
-    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "3")
-    assert probe.environment()["OPENBLAS_NUM_THREADS"] == "3"

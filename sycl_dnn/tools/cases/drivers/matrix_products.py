@@ -7,7 +7,7 @@ from math import prod
 from types import SimpleNamespace
 from typing import Any
 
-from sycl_dnn.tools.cases import data, execution, options, problems
+from sycl_dnn.tools.cases import data, options, problems
 from sycl_dnn.tools.cases.call import Call, Tensor
 from sycl_dnn.tools.cases.driver import Driver, attributes_of, require, spread, strides_of
 
@@ -108,7 +108,7 @@ def _fill(call: Call, name: str, tensor: Tensor, rng: Any):
     first, second = _ranges(call)
     chosen = first if name == "src" else second
     if tensor.encoding:
-        return execution.thinned(chosen.draw(rng, tensor.dims), tensor.nnz, rng)
+        return data.thinned(chosen.draw(rng, tensor.dims), tensor.nnz, rng)
     if name == "src":
         k = max(tensor.dims[-1], 1)
         density = data.exact_density(first, second, k, call.tensors["dst"].dtype)
