@@ -38,6 +38,11 @@ class Fill:
         return values.astype(np.float64)
 
 
+def around(dtype: str, size: int, step: float = 1.0, nonzero: bool = False) -> Fill:
+    """Return values of this size and of both signs, if the type has them."""
+    return Fill(0 if dtype == "u8" else -size, size, step, nonzero=nonzero)
+
+
 _INTEGERS = {
     "s32": Fill(-512, 512),
     "s64": Fill(-512, 512),
@@ -138,8 +143,7 @@ def _operand_values(call: Call, name: str, tensor: Tensor, rng) -> np.ndarray:
     op = call.attr.post_ops[int(name.split("_")[3])]
     if op.algorithm == "binary_div":
         return rng.choice((1.0, 2.0, 4.0), tensor.dims)
-    low = 0 if tensor.dtype == "u8" else -4
-    return Fill(low, 4).draw(rng, tensor.dims)
+    return around(tensor.dtype, 4).draw(rng, tensor.dims)
 
 
 def needs_old_dst(call: Call) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from sycl_dnn.tools.cases.call import Attributes, Call, Tensor
+from sycl_dnn.tools.cases.data import Fill
 from sycl_dnn.tools.cases.options import Option
 
 
@@ -25,8 +26,8 @@ class Refusal(Exception):
     """A case that is not run, with the rule that excludes it."""
 
 
-def _usual_fill(call: Call, name: str, tensor: Tensor, rng: Any) -> np.ndarray | None:
-    return None
+#: Returns values, how to draw them, or None for the default.
+Filler = Callable[[Call, str, Tensor, Any], "np.ndarray | Fill | None"]
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Driver:
     options : in addition to the attributes
     read : parses a problem into a namespace with a ``name``
     call : (problem, option values) -> Call; raises Skip if they are not a case
-    fill : (call, argument, tensor, rng) -> values, None for the default
+    fill : (call, argument, tensor, rng) -> values of an input
     operations : call -> multiplications of the reference, to refuse cases that take hours
     """
 
@@ -45,7 +46,7 @@ class Driver:
     options: tuple[Option, ...]
     read: Callable[[str], Any]
     call: Callable[[Any, dict[str, Any]], Any]
-    fill: Callable[[Call, str, Tensor, Any], np.ndarray | None] = _usual_fill
+    fill: Filler
     operations: Callable[[Call], int] = lambda call: 0
 
 
@@ -90,6 +91,36 @@ def prop_kind(direction: str) -> str:
     if direction == "FWD_I":
         return "forward_inference"
     return "forward_training" if direction.startswith("FWD") else "backward"
+
+
+def in_direction(
+    driver: str, row: str, o: dict[str, Any], params: dict[str, Any], tensors: dict[str, Tensor],
+    gradients: dict[str, Tensor], directions: tuple[str, ...] = ("FWD_D", "FWD_I", "BWD_D"),
+) -> Call:  # fmt: skip
+    """Return the forward call of a case, or the backward one with its hint.
+
+    Parameters
+    ----------
+    driver, row : names of the driver, and of its functions without the direction
+    o : option values
+    params : of both functions
+    tensors, gradients : of the forward and of the backward call
+    directions : values that ``--dir`` may have
+    """
+    require(o["dir"] in directions, "no such direction")
+    attr, inplace = attributes_of(o), o.get("inplace", False)
+    if o["dir"].startswith("FWD"):
+        full = {"prop_kind": prop_kind(o["dir"])} | params
+        return Call(driver, f"{row}_forward", full, tensors, attr, None, inplace)
+    full = {"prop_kind": "forward_training"} | params
+    hint = Call(driver, f"{row}_forward", full, tensors, forward_attributes(o))
+    return Call(driver, f"{row}_backward", params, gradients, attr, hint, inplace)
+
+
+def images(p: Any, o: dict[str, Any], sizes: tuple[int, ...] | None = None) -> tuple[int, ...]:
+    """Return the shape of a problem's images, by default of its source."""
+    mb = p.mb if o["mb"] is None else o["mb"]
+    return (mb, p.ic, *(p.i if sizes is None else sizes))
 
 
 def with_mb(dims: tuple[int, ...], mb: int | None) -> tuple[int, ...]:

@@ -41,10 +41,12 @@ def memory(values: np.ndarray, tensor: Tensor, desc: Any, stream: Any) -> Any:
 def drawn(call: Call, name: str, tensor: Tensor, key: str) -> np.ndarray:
     """Return the values of an input, rounded to its type; ``key`` determines what is drawn."""
     rng = data.generator(key, name)
-    filler = data.attribute_values if name.startswith("attr_") else DRIVERS[call.driver].fill
+    filler: Any = data.attribute_values if name.startswith("attr_") else DRIVERS[call.driver].fill
     values = filler(call, name, tensor, rng)
     if values is None:
-        values = data.usual(tensor.dtype).draw(rng, tensor.dims)
+        values = data.around(tensor.dtype, 4) if name == "old_dst" else data.usual(tensor.dtype)
+    if isinstance(values, data.Fill):
+        values = values.draw(rng, tensor.dims)
     return fill.rounded(values, tensor.dtype)
 
 
@@ -142,12 +144,8 @@ class Execution:
     def _start(self, name: str, desc: Any) -> np.ndarray | None:
         """Return the initial values of an output, if it is accumulated into."""
         if name == "dst" and data.needs_old_dst(self.call):
-            rng = data.generator(self.key, "old_dst")
             tensor = Tensor(desc.dims, desc.data_type.name)
-            values = DRIVERS[self.call.driver].fill(self.call, "old_dst", tensor, rng)
-            if values is None:
-                values = data.Fill(0 if tensor.dtype == "u8" else -4, 4).draw(rng, desc.dims)
-            self.arrays["old_dst"] = fill.rounded(values, tensor.dtype)
+            self.arrays["old_dst"] = drawn(self.call, "old_dst", tensor, self.key)
             return self.arrays["old_dst"]
         if name.startswith("diff_") and self.call.facts.get("accumulates", lambda n: False)(name):
             return np.zeros(desc.dims)

@@ -15,6 +15,8 @@ from sycl_dnn.tools.cases.driver import (
     Driver,
     attributes_of,
     forward_attributes,
+    images,
+    in_direction,
     prop_kind,
     require,
     spread,
@@ -99,13 +101,12 @@ def build(driver: str, o: dict[str, Any], dims: dict[str, tuple], params: dict) 
 
 def _windowed(driver: str, p: SimpleNamespace, o: dict) -> Call:
     groups = p.g or 1
-    mb = p.mb if o["mb"] is None else o["mb"]
     weights = (p.oc // groups, p.ic // groups, *p.k)
     dims = {
-        "src": (mb, p.ic, *p.i),
+        "src": images(p, o),
         "weights": (p.g, *weights) if p.g else weights,
         "bias": (p.oc,),
-        "dst": (mb, p.oc, *p.o),
+        "dst": (images(p, o)[0], p.oc, *p.o),
     }
     params = {
         "algorithm": f"{_ROWS[driver]}_{_ALGORITHMS[o['alg']]}",
@@ -119,12 +120,11 @@ def _windowed(driver: str, p: SimpleNamespace, o: dict) -> Call:
 
 
 def _inner_product(p: SimpleNamespace, o: dict) -> Call:
-    mb = p.mb if o["mb"] is None else o["mb"]
     dims = {
-        "src": (mb, p.ic, *p.i),
+        "src": images(p, o),
         "weights": (p.oc, p.ic, *p.i),
         "bias": (p.oc,),
-        "dst": (mb, p.oc),
+        "dst": (images(p, o)[0], p.oc),
     }
     return build("ip", o, dims, {})
 
@@ -172,8 +172,7 @@ def _halves_weights(call: Call) -> bool:
 def fill_product(call: Call, name: str, tensor: Tensor, rng: Any):
     """Draw integers whose sums of products are exact."""
     if name in ("bias", "old_dst"):
-        low = 0 if tensor.dtype == "u8" else -4
-        return data.Fill(low, 4).draw(rng, tensor.dims)
+        return data.around(tensor.dtype, 4)
     if name not in factors(call):
         return None
     first, second = factors(call)
@@ -183,8 +182,8 @@ def fill_product(call: Call, name: str, tensor: Tensor, rng: Any):
     if name == first:
         n, dtype = n_summed(call), _result(call).dtype
         density = data.exact_density(ranges[first], ranges[second], n, dtype)
-        return data.Fill(ranges[first].low, ranges[first].high, 1.0, density).draw(rng, tensor.dims)
-    return ranges[second].draw(rng, tensor.dims)
+        return data.Fill(ranges[first].low, ranges[first].high, 1.0, density)
+    return ranges[second]
 
 
 def _operations(call: Call) -> int:
@@ -237,28 +236,16 @@ _LRNS = {"ACROSS": "lrn_across_channels", "WITHIN": "lrn_within_channel"}
 def _of_one_source(
     driver: str, row: str, o: dict[str, Any], params: dict[str, Any], src: Tensor, dst: Tensor
 ) -> Call:
-    """Return the call of a single-source function in the requested direction."""
-    require(o["dir"] in ("FWD_D", "FWD_I", "BWD_D"), "no such direction")
-    tensors = {"src": src, "dst": dst}
-    if o["dir"] != "BWD_D":
-        full = {"prop_kind": prop_kind(o["dir"])} | params
-        return Call(driver, f"{row}_forward", full, tensors, attributes_of(o))
-    full = {"prop_kind": "forward_training"} | params
-    hint = Call(driver, f"{row}_forward", full, tensors, forward_attributes(o))
-    tag = src.tag if dst.tag == "any" else dst.tag
-    gradients = {
-        "src": src,
-        "diff_src": Tensor(src.dims, src.dtype, src.tag),
-        "diff_dst": Tensor(dst.dims, dst.dtype, tag),
-    }
-    return Call(driver, f"{row}_backward", params, gradients, attributes_of(o), hint)
+    """Return the call of a single-source function whose gradient reads the source."""
+    diff_dst = replace(dst, tag=src.tag if dst.tag == "any" else dst.tag)
+    gradients = {"src": src, "diff_src": src, "diff_dst": diff_dst}
+    return in_direction(driver, row, o, params, {"src": src, "dst": dst}, gradients)
 
 
 def _pool(p: SimpleNamespace, o: dict[str, Any]) -> Call:
-    mb = p.mb if o["mb"] is None else o["mb"]
     types = spread(o["dt"], 2, "dt")
-    src = Tensor((mb, p.ic, *p.i), types[0], o["tag"][0])
-    dst = Tensor((mb, p.ic, *p.o), types[1], o["tag"][1] if len(o["tag"]) > 1 else "any")
+    src = Tensor(images(p, o), types[0], o["tag"][0])
+    dst = Tensor(images(p, o, p.o), types[1], o["tag"][1] if len(o["tag"]) > 1 else "any")
     params = {
         "algorithm": _POOLS[o["alg"]],
         "strides": p.s,
@@ -273,12 +260,12 @@ def _pool(p: SimpleNamespace, o: dict[str, Any]) -> Call:
 def _fill_pool(call: Call, name: str, tensor: Tensor, rng: Any):
     if name == "diff_dst":
         low = -8 if call.params["algorithm"] == "pooling_max" else 1
-        return data.Fill(low, 8, nonzero=True).draw(rng, tensor.dims)
+        return data.Fill(low, 8, nonzero=True)
     if name != "src":
         return None
     if tensor.dtype in ("s8", "u8"):
-        return data.Fill(0 if tensor.dtype == "u8" else -64, 64).draw(rng, tensor.dims)
-    return data.Fill(-128, 128).draw(rng, tensor.dims)
+        return data.around(tensor.dtype, 64)
+    return data.Fill(-128, 128)
 
 
 POOL = Driver(
@@ -305,8 +292,7 @@ def _read_lrn(text: str) -> SimpleNamespace:
 
 
 def _lrn(p: SimpleNamespace, o: dict[str, Any]) -> Call:
-    mb = p.mb if o["mb"] is None else o["mb"]
-    src = Tensor((mb, p.ic, *p.i), o["dt"][0], o["tag"][0])
+    src = Tensor(images(p, o), o["dt"][0], o["tag"][0])
     dst = Tensor(src.dims, src.dtype, "any")
     params = {
         "algorithm": _LRNS[o["alg"]],
@@ -319,7 +305,7 @@ def _lrn(p: SimpleNamespace, o: dict[str, Any]) -> Call:
 
 
 def _fill_lrn(call: Call, name: str, tensor: Tensor, rng: Any):
-    return data.Fill(-8, 8, 0.5).draw(rng, tensor.dims)
+    return data.Fill(-8, 8, 0.5)
 
 
 LRN = Driver(

@@ -14,8 +14,7 @@ from sycl_dnn.tools.cases.call import Call, Tensor
 from sycl_dnn.tools.cases.driver import (
     Driver,
     attributes_of,
-    forward_attributes,
-    prop_kind,
+    in_direction,
     require,
     spread,
     strides_of,
@@ -50,28 +49,19 @@ def _constants_fit(name: str, alpha: float, beta: float) -> bool:
 
 
 def _eltwise(p: SimpleNamespace, o: dict[str, Any]) -> Call:
-    name, direction = o["alg"].lower(), o["dir"]
-    require(direction in ("FWD_D", "FWD_I", "BWD_D"), "no such direction")
+    name = o["alg"].lower()
     require(_constants_fit(name, o["alpha"], o["beta"]), "constants do not fit the function")
-    require(not (name == "round" and direction == "BWD_D"), "round has no gradient")
+    require(not (name == "round" and o["dir"] == "BWD_D"), "round has no gradient")
     base = name.removesuffix("_dst")
     full = f"eltwise_{base}" + ("_use_dst_for_bwd" if name.endswith("_dst") else "")
     params = {"algorithm": full, "alpha": o["alpha"], "beta": o["beta"]}
     dims = with_mb(p.dims, o["mb"])
     types = spread(o["dt"], 2, "dt")
     data = Tensor(dims, types[0], o["tag"][0])
-    forward = {"prop_kind": prop_kind(direction)} | params
     tensors = {"src": data, "dst": Tensor(dims, types[1], "any")}
-    if direction != "BWD_D":
-        return Call(
-            "eltwise", "eltwise_forward", forward, tensors, attributes_of(o), None, o["inplace"]
-        )
-    forward["prop_kind"] = "forward_training"
-    hint = Call("eltwise", "eltwise_forward", forward, tensors, forward_attributes(o))
     read = "dst" if name.endswith("_dst") else "src"
     gradients = {"diff_dst": data, "diff_src": data, read: data}
-    attr = attributes_of(o)
-    return Call("eltwise", "eltwise_backward", params, gradients, attr, hint, o["inplace"])
+    return in_direction("eltwise", "eltwise", o, params, tensors, gradients)
 
 
 _POSITIVE = ("log", "sqrt", "pow")
@@ -82,9 +72,9 @@ def _fill_eltwise(call: Call, name: str, tensor: Tensor, rng: Any):
     if name == "old_dst" or name not in ("src", "diff_dst"):
         return None
     if tensor.dtype in ("s32", "s8", "u8"):
-        return data.Fill(0 if tensor.dtype == "u8" else -64, 64).draw(rng, tensor.dims)
+        return data.around(tensor.dtype, 64)
     if name == "diff_dst":
-        return data.Fill(-4, 4, 0.25, nonzero=True).draw(rng, tensor.dims)
+        return data.Fill(-4, 4, 0.25, nonzero=True)
     base = call.params["algorithm"].split("_use_")[0].removeprefix("eltwise_")
     small = data.Fill(-8, 8, 1 / 16).draw(rng, tensor.dims)
     large = data.Fill(-64, 64, 1.0).draw(rng, tensor.dims)
@@ -122,7 +112,6 @@ _SOFTMAX = {"SOFTMAX": "softmax_accurate", "LOGSOFTMAX": "softmax_log"}
 
 
 def _softmax(p: SimpleNamespace, o: dict[str, Any]) -> Call:
-    require(o["dir"] in ("FWD_D", "FWD_I", "BWD_D"), "no such direction")
     require(o["axis"] < len(p.dims), "no such axis")
     dims = with_mb(p.dims, o["mb"])
     params = {"algorithm": _SOFTMAX[o["alg"]], "axis": o["axis"]}
@@ -130,25 +119,19 @@ def _softmax(p: SimpleNamespace, o: dict[str, Any]) -> Call:
         "src": Tensor(dims, o["sdt"][0], o["stag"][0]),
         "dst": Tensor(dims, o["ddt"][0], o["dtag"][0]),
     }
-    attr = attributes_of(o)
-    if o["dir"] != "BWD_D":
-        full = {"prop_kind": prop_kind(o["dir"])} | params
-        return Call("softmax", "softmax_forward", full, tensors, attr, None, o["inplace"])
-    full = {"prop_kind": "forward_training"} | params
-    hint = Call("softmax", "softmax_forward", full, tensors, forward_attributes(o))
     concrete = o["stag"][0] if o["dtag"][0] == "any" else o["dtag"][0]
     dst = Tensor(dims, o["ddt"][0], concrete)
-    gradients = {"dst": dst, "diff_dst": dst, "diff_src": Tensor(dims, o["sdt"][0], o["stag"][0])}
-    return Call("softmax", "softmax_backward", params, gradients, attr, hint, o["inplace"])
+    gradients = {"dst": dst, "diff_dst": dst, "diff_src": tensors["src"]}
+    return in_direction("softmax", "softmax", o, params, tensors, gradients)
 
 
 def _fill_softmax(call: Call, name: str, tensor: Tensor, rng: Any):
     if name == "src":
         if tensor.dtype in ("s8", "u8"):
-            return data.Fill(0, 8).draw(rng, tensor.dims)
-        return data.Fill(-4, 4, 0.125).draw(rng, tensor.dims)
+            return data.Fill(0, 8)
+        return data.Fill(-4, 4, 0.125)
     if name == "diff_dst":
-        return data.Fill(-4, 4, 0.25).draw(rng, tensor.dims)
+        return data.Fill(-4, 4, 0.25)
     return None
 
 
@@ -213,7 +196,7 @@ def _fill_binary(call: Call, name: str, tensor: Tensor, rng: Any):
     low = 0 if tensor.dtype == "u8" else -16
     step = 0.5 if tensor.dtype in ("f32", "bf16", "f16") else 1.0
     divides = call.params["algorithm"] == "binary_div" and name == "src_1"
-    return data.Fill(low, 16, step, nonzero=divides).draw(rng, tensor.dims)
+    return data.Fill(low, 16, step, nonzero=divides)
 
 
 BINARY_DRIVER = Driver(
@@ -239,16 +222,11 @@ def _read_prelu(text: str) -> SimpleNamespace:
 
 
 def _prelu(p: SimpleNamespace, o: dict[str, Any]) -> Call:
-    require(o["dir"] in ("FWD_D", "FWD_I", "BWD_DW"), "no such direction")
     types, tags = spread(o["sdt"], 2, "sdt"), spread(o["stag"], 2, "stag")
     src = Tensor(with_mb(p.src, o["mb"]), types[0], tags[0])
     weights = Tensor(p.weights, types[1], tags[1])
     out = Tensor(src.dims, types[0], "any")
     tensors = {"src": src, "weights": weights, "dst": out}
-    params = {"prop_kind": prop_kind(o["dir"])}
-    if o["dir"] != "BWD_DW":
-        return Call("prelu", "prelu_forward", params, tensors, attributes_of(o))
-    hint = Call("prelu", "prelu_forward", {"prop_kind": "forward_training"}, tensors)
     gradients = {
         "src": src,
         "weights": weights,
@@ -256,20 +234,19 @@ def _prelu(p: SimpleNamespace, o: dict[str, Any]) -> Call:
         "diff_src": out,
         "diff_weights": Tensor(weights.dims, types[1], "any"),
     }
-    return Call("prelu", "prelu_backward", {}, gradients, attributes_of(o), hint)
+    directions = ("FWD_D", "FWD_I", "BWD_DW")
+    return in_direction("prelu", "prelu", o, {}, tensors, gradients, directions)
 
 
 def _fill_prelu(call: Call, name: str, tensor: Tensor, rng: Any):
     if name == "weights":
         if tensor.dtype in ("s8", "u8", "s32"):
-            return data.Fill(1, 3).draw(rng, tensor.dims)
+            return data.Fill(1, 3)
         return rng.choice((-0.5, 0.25, 0.5, 2.0), tensor.dims)
     low = 0 if tensor.dtype == "u8" else -16
     if name == "diff_dst":
-        return data.Fill(-2, 2, density=min(1.0, 256 / max(prod(tensor.dims), 1))).draw(
-            rng, tensor.dims
-        )
-    return data.Fill(low, 16, nonzero=True).draw(rng, tensor.dims)
+        return data.Fill(-2, 2, density=min(1.0, 256 / max(prod(tensor.dims), 1)))
+    return data.Fill(low, 16, nonzero=True)
 
 
 PRELU_DRIVER = Driver(

@@ -101,8 +101,7 @@ def _ranges(call: Call) -> tuple[data.Fill, data.Fill]:
 
 def _fill(call: Call, name: str, tensor: Tensor, rng: Any):
     if name in ("bias", "old_dst"):
-        low = 0 if tensor.dtype == "u8" else -4
-        return data.Fill(low, 4).draw(rng, tensor.dims)
+        return data.around(tensor.dtype, 4)
     if name not in ("src", "weights"):
         return None
     first, second = _ranges(call)
@@ -113,7 +112,7 @@ def _fill(call: Call, name: str, tensor: Tensor, rng: Any):
         k = max(tensor.dims[-1], 1)
         density = data.exact_density(first, second, k, call.tensors["dst"].dtype)
         chosen = data.Fill(first.low, first.high, 1.0, density)
-    return chosen.draw(rng, tensor.dims)
+    return chosen
 
 
 def _operations(call: Call) -> int:

@@ -14,8 +14,8 @@ from sycl_dnn.tools.cases.call import Call, Tensor
 from sycl_dnn.tools.cases.driver import (
     Driver,
     attributes_of,
-    forward_attributes,
-    prop_kind,
+    images,
+    in_direction,
     require,
     strides_of,
     with_mb,
@@ -24,12 +24,10 @@ from sycl_dnn.tools.cases.drivers.eltwise import read_dims
 from sycl_dnn.tools.cases.storage import INTEGERS, largest
 
 
-def gradient_of(driver: str, row: str, o: dict, params: dict, src: Tensor, dst: Tensor) -> Call:
-    """Return the backward call of a single-source function, with its hint."""
-    forward = {"prop_kind": "forward_training"} | params
-    hint = Call(driver, f"{row}_forward", forward, {"src": src, "dst": dst}, forward_attributes(o))
+def _moved(driver: str, o: dict, params: dict, src: Tensor, dst: Tensor) -> Call:
+    """Return the call of a single-source function whose gradient reads only that of the result."""
     gradients = {"diff_src": src, "diff_dst": Tensor(dst.dims, dst.dtype, src.tag)}
-    return Call(driver, f"{row}_backward", params, gradients, attributes_of(o), hint)
+    return in_direction(driver, driver, o, params, {"src": src, "dst": dst}, gradients)
 
 
 def _read_resampling(text: str) -> SimpleNamespace:
@@ -40,22 +38,16 @@ def _read_resampling(text: str) -> SimpleNamespace:
 
 
 def _resampling(p: SimpleNamespace, o: dict[str, Any]) -> Call:
-    require(o["dir"] in ("FWD_D", "FWD_I", "BWD_D"), "no such direction")
-    mb = p.mb if o["mb"] is None else o["mb"]
-    src = Tensor((mb, p.ic, *p.i), o["sdt"][0], o["tag"][0])
-    dst = Tensor((mb, p.ic, *p.o), o["ddt"][0], "any")
+    src = Tensor(images(p, o), o["sdt"][0], o["tag"][0])
+    dst = Tensor(images(p, o, p.o), o["ddt"][0], "any")
     params = {"algorithm": f"resampling_{o['alg']}"}
-    if o["dir"] == "BWD_D":
-        return gradient_of("resampling", "resampling", o, params, src, dst)
-    full = {"prop_kind": prop_kind(o["dir"])} | params
-    tensors = {"src": src, "dst": dst}
-    return Call("resampling", "resampling_forward", full, tensors, attributes_of(o))
+    return _moved("resampling", o, params, src, dst)
 
 
 def _fill_resampled(call: Call, name: str, tensor: Tensor, rng: Any):
     if name not in ("src", "diff_dst"):
         return None
-    return data.Fill(0 if tensor.dtype == "u8" else -8, 8, nonzero=True).draw(rng, tensor.dims)
+    return data.around(tensor.dtype, 8, nonzero=True)
 
 
 RESAMPLING = Driver(
@@ -105,8 +97,7 @@ def _fill_reduced(call: Call, name: str, tensor: Tensor, rng: Any):
     if call.params["algorithm"] == "reduction_mul":
         factors = (1, 1, 1, 2) if tensor.dtype in INTEGERS else (1.0, 1.0, -1.0, 0.5, 2.0)
         return _products(rng, tensor.dims, factors, prod(call.tensors["dst"].dims))
-    low = 0 if tensor.dtype == "u8" else -8
-    return data.Fill(low, 8, nonzero=True).draw(rng, tensor.dims)
+    return data.around(tensor.dtype, 8, nonzero=True)
 
 
 def _products(rng: Any, dims: tuple, factors: tuple, results: int) -> np.ndarray:
@@ -172,7 +163,7 @@ def _fill_moved(call: Call, name: str, tensor: Tensor, rng: Any):
     if call.driver == "reorder" and call.tensors["dst"].dtype.startswith(("f8", "f4")):
         limit = min(int(largest(call.tensors["dst"].dtype)), 8)
         low, high = -limit, limit
-    return data.Fill(low, high, nonzero=True).draw(rng, tensor.dims)
+    return data.Fill(low, high, nonzero=True)
 
 
 CONCAT = Driver(
@@ -246,16 +237,12 @@ REORDER = Driver(
 
 
 def _shuffle(p: SimpleNamespace, o: dict[str, Any]) -> Call:
-    require(o["dir"] in ("FWD_D", "FWD_I", "BWD_D"), "no such direction")
     require(o["axis"] < len(p.dims), "no such axis")
     require(o["group"] > 0 and p.dims[o["axis"]] % o["group"] == 0, "group must divide the axis")
     src = Tensor(p.dims, o["dt"][0], o["tag"][0])
     dst = Tensor(p.dims, o["dt"][0], "any")
     params = {"axis": o["axis"], "group_size": o["group"]}
-    if o["dir"] == "BWD_D":
-        return gradient_of("shuffle", "shuffle", o, params, src, dst)
-    full = {"prop_kind": prop_kind(o["dir"])} | params
-    return Call("shuffle", "shuffle_forward", full, {"src": src, "dst": dst}, attributes_of(o))
+    return _moved("shuffle", o, params, src, dst)
 
 
 SHUFFLE = Driver(

@@ -14,6 +14,7 @@ from sycl_dnn.tools.cases.driver import (
     Driver,
     attributes_of,
     forward_attributes,
+    images,
     prop_kind,
     require,
     spread,
@@ -116,14 +117,14 @@ def _fill(call: Call, name: str, tensor: Tensor, rng: Any):
     if name == "src":
         return _source(call, tensor, rng)
     if name == "diff_dst":
-        return data.Fill(-4, 4, 0.25).draw(rng, tensor.dims)
+        return data.Fill(-4, 4, 0.25)
     if name == "mean":
-        return data.Fill(-1, 1, 0.25).draw(rng, tensor.dims)
+        return data.Fill(-1, 1, 0.25)
     if name == "variance":
         return rng.choice((0.25, 1.0, 4.0), tensor.dims)
     if name in ("scale", "shift"):
-        return data.Fill(-2, 2, 0.25, nonzero=True).draw(rng, tensor.dims)
-    return data.Fill(0 if tensor.dtype == "u8" else -4, 4).draw(rng, tensor.dims)
+        return data.Fill(-2, 2, 0.25, nonzero=True)
+    return data.around(tensor.dtype, 4)
 
 
 def _source(call: Call, tensor: Tensor, rng: Any) -> np.ndarray:
@@ -151,15 +152,13 @@ def _read_spatial(defaults: dict[str, Any], keys: tuple[str, ...]):
 
 
 def _bnorm(p: SimpleNamespace, o: dict) -> Call:
-    mb = p.mb if o["mb"] is None else o["mb"]
-    return _normalize("bnorm", o, (mb, p.ic, *p.i), p.eps)
+    return _normalize("bnorm", o, images(p, o), p.eps)
 
 
 def _gnorm(p: SimpleNamespace, o: dict) -> Call:
-    mb = p.mb if o["mb"] is None else o["mb"]
     if p.g < 1 or p.ic % p.g:
         raise ValueError(f"g must divide ic, got g{p.g} ic{p.ic}")
-    return _normalize("gnorm", o, (mb, p.ic, *p.i), p.eps, p.g)
+    return _normalize("gnorm", o, images(p, o), p.eps, p.g)
 
 
 def _lnorm(p: SimpleNamespace, o: dict) -> Call:

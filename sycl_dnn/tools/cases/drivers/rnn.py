@@ -205,15 +205,15 @@ def _fill(call: Call, name: str, tensor: Tensor, rng: Any):
     """Draw states in [-1, 1], and weights that keep the gates from saturating."""
     if tensor.dtype in ("u8", "s8") and name in _INPUTS:
         low, high = (0, 127) if tensor.dtype == "u8" else (-64, 64)
-        return data.Fill(low, high).draw(rng, tensor.dims)
+        return data.Fill(low, high)
     if tensor.dtype == "s8":
-        return data.Fill(-32, 32).draw(rng, tensor.dims)
+        return data.Fill(-32, 32)
     if name == "augru_attention":
-        return data.Fill(0, 1, 1 / 16).draw(rng, tensor.dims)
+        return data.Fill(0, 1, 1 / 16)
     if name.startswith("weights"):
         size = 2.0 ** -np.floor(np.log2(max(tensor.dims[2], 4)) / 2)
         return data.Fill(-8, 8).draw(rng, tensor.dims) / 8 * size
-    return data.Fill(-1, 1, 1 / 16).draw(rng, tensor.dims)
+    return data.Fill(-1, 1, 1 / 16)
 
 
 def _rnn_flags(text: str) -> tuple[str, ...]:
