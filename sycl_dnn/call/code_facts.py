@@ -7,6 +7,7 @@ import contextlib
 import dis
 import functools
 import os
+import re
 import sys
 import types
 import weakref
@@ -23,6 +24,8 @@ _BY_NAME = frozenset(
         "methodcaller", "setattr", "vars",
     )
 )  # fmt: skip
+#: Names of functions that read variables by names in strings.
+_BY_TEXT = frozenset(("eval", "exec", "globals"))
 #: Stands for the names of all attributes.
 ANY = "*"
 _LIBRARIES = frozenset(sys.stdlib_module_names) - {"__main__", "this"} | {"sycl_dnn"}
@@ -53,6 +56,10 @@ class CodeFacts:
         self.names.update(code.co_names)
         if not _BY_NAME.isdisjoint(code.co_names):
             self.names |= {ANY, *(v for v in code.co_consts if isinstance(v, str))}
+        if not _BY_TEXT.isdisjoint(code.co_names):
+            texts = [v for v in code.co_consts if isinstance(v, str)]
+            self.chains.update((word,) for text in texts for word in re.findall(r"\w+", text))
+            self.names.add(ANY)
         instructions = [i for i in dis.get_instructions(code) if i.opname not in _IGNORED]
         for number, instruction in enumerate(instructions):
             if instruction.opname in _GLOBALS:

@@ -38,6 +38,11 @@ _UNARY: dict[str, Callable[[Any], Any]] = {
         "Sigmoid", "Sign", "Sin", "Sinh", "Softsign", "Sqrt", "Tan", "Tanh",
     )
 }  # fmt: skip
+_UNARY |= {
+    # As in NumPy, and unlike torch's, the sign of NaN is NaN.
+    "Sign": lambda x: F.where(F.isnan(x), x, F.sign(x)) if is_float(x) else F.sign(x),
+    "Relu": lambda x: F.relu(x) if is_float(x) else F.clamp(x, 0),
+}
 _UNARY |= {"Not": F.logical_not, "BitwiseNot": F.bitwise_not, "Identity": lambda x: x}
 
 
@@ -74,7 +79,7 @@ def _alpha(function: Callable[[Any, float], Any], default: float) -> Callable[[C
 for _name, _body in {
     "Elu": _alpha(F.elu, 1.0),
     "LeakyRelu": _alpha(F.leaky_relu, 0.01),
-    "ThresholdedRelu": _alpha(lambda x, alpha: F.threshold(x, alpha, 0.0), 1.0),
+    "ThresholdedRelu": _alpha(lambda x, alpha: F.where(F.gt(x, alpha), x, 0.0), 1.0),
     "Swish": _alpha(lambda x, alpha: x * F.sigmoid(x * alpha), 1.0),
 }.items():
     operator(_name)(_body)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sycl_dnn.onnx.elementwise_operators import is_float
+from sycl_dnn.onnx.elementwise_operators import is_float, name_of
 from sycl_dnn.onnx.operator_registry import MICROSOFT, Call, F, operator
 
 
@@ -51,7 +51,7 @@ def _fused_gemm(call: Call, a: Any, b: Any, c: Any = None) -> Any:
 
 @operator("Einsum", 12)
 def _einsum(call: Call, *xs: Any) -> Any:
-    return F.einsum(call.need("equation"), *xs)
+    return F.astype(F.einsum(call.need("equation"), *xs), name_of(xs[0]))  # sums are int64
 
 
 @operator("Det", 11)

@@ -72,7 +72,7 @@ _REDUCTIONS: dict[str, Reduction] = {
     "ReduceSumSquare": lambda x, axes, keepdim: _sum(x * x, axes, keepdim),
     "ReduceL1": lambda x, axes, keepdim: _sum(F.abs(x), axes, keepdim),
     "ReduceL2": lambda x, axes, keepdim: F.astype(F.sqrt(_sum(x * x, axes, keepdim)), name_of(x)),
-    "ReduceLogSum": lambda x, axes, keepdim: F.log(_sum(x, axes, keepdim)),
+    "ReduceLogSum": lambda x, axes, keepdim: F.astype(F.log(_sum(x, axes, keepdim)), name_of(x)),
     "ReduceLogSumExp": _log_sum_exp,
 }
 

@@ -52,12 +52,13 @@ def _aligned(i: np.ndarray, a: Stretch) -> np.ndarray:
 
 
 def _symmetric(i: np.ndarray, a: Stretch) -> np.ndarray:
-    adjustment = a.new / (a.size * a.scale)
-    return a.size / 2 * (1 - adjustment) + (i + 0.5) / a.scale - 0.5
+    # In this order the rounding of coordinates between two elements is not left to an error.
+    return (i + 0.5 - a.new / 2) / a.scale + a.size / 2 - 0.5
 
 
 def _cropped(i: np.ndarray, a: Stretch) -> np.ndarray:
-    start, end = a.region
+    start, end = map(np.float32, a.region)  # in float32, as the region is given
+    i = i.astype(np.float32)
     if a.new > 1:
         return start * (a.size - 1) + i * (end - start) * (a.size - 1) / (a.new - 1)
     return np.full(1, 0.5 * (start + end) * (a.size - 1))
@@ -66,7 +67,7 @@ def _cropped(i: np.ndarray, a: Stretch) -> np.ndarray:
 #: Source coordinates of output elements, by coordinate transformation mode.
 _COORDINATES: dict[str, Callable[[np.ndarray, Stretch], np.ndarray]] = {
     "half_pixel": _half_pixel,
-    "pytorch_half_pixel": lambda i, a: _half_pixel(i, a) if a.size * a.scale > 1 else i * 0.0,
+    "pytorch_half_pixel": lambda i, a: _half_pixel(i, a) if a.new > 1 else i * 0.0,
     "asymmetric": lambda i, a: i / a.scale,
     "align_corners": _aligned,
     "half_pixel_symmetric": _symmetric,
@@ -158,7 +159,7 @@ def _resized(call: Call, x: Any, region: Any, scales: Any, sizes: Any, way: str)
 
 def _along(call: Call, x: Any, axis: int, stretch: Stretch, places: Any, mode: str) -> Any:
     if mode == "nearest":
-        rule = call.get("nearest_mode", "round_prefer_floor" if call.op == "Resize" else "floor")
+        rule = call.get("nearest_mode", _early_rule(call, stretch))
         index = np.clip(_NEAREST[rule](places), 0, stretch.size - 1).astype(np.int64)
         return F.index_select(x, axis, call.device(index))
     dtype = name_of(x)
@@ -171,6 +172,13 @@ def _along(call: Call, x: Any, axis: int, stretch: Stretch, places: Any, mode: s
         info = np.iinfo(dtype)
         resized = F.clamp(F.round(resized), float(info.min), float(info.max))
     return F.astype(resized, dtype)
+
+
+def _early_rule(call: Call, stretch: Stretch) -> str:
+    """Return the rounding of versions without ``nearest_mode``; that of 10 is ONNX Runtime's."""
+    if call.op == "Upsample" or (call.version == 10 and stretch.scale >= 1):
+        return "floor"
+    return "ceil" if call.version == 10 else "round_prefer_floor"
 
 
 def _extrapolated(call: Call, x: Any, outside: list[tuple[int, np.ndarray]]) -> Any:

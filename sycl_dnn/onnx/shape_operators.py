@@ -204,8 +204,9 @@ def _padded_by_index(call: Call, x: Any, axis: int, pair: tuple[int, int], mode:
     if not any(pair):
         return x
     low, high = pair
-    index = np.pad(np.arange(x.shape[axis]), (max(low, 0), max(high, 0)), mode)
-    index = index[max(-low, 0) : len(index) - max(-high, 0)]
+    # Removed elements are not repeated.
+    index = np.arange(max(-low, 0), x.shape[axis] - max(-high, 0))
+    index = np.pad(index, (max(low, 0), max(high, 0)), mode)
     return F.index_select(x, axis, call.device(index.astype(np.int64)))
 
 

@@ -292,6 +292,20 @@ def by_function_attribute():
     return function, lambda: setattr(function, "factor", 2.0)
 
 
+def _of_a_scope(expression):
+    scope = {"factor": 1.0}
+    exec(f"def function(x):\n    return x * {expression}", scope)
+    return scope["function"], lambda: scope.update(factor=2.0)
+
+
+def by_globals():
+    return _of_a_scope("globals()['factor']")
+
+
+def by_evaluated_text():
+    return _of_a_scope("eval('factor * 1')")
+
+
 def by_library_reading_a_dataclass():
     held = Numbers()
 

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators with attributes, versions or values that the official suite leaves out."""
+
+import dpnp
+import numpy as np
+import pytest
+from onnx import ValueInfoProto, helper, numpy_helper
+
+import sycl_dnn
+
+NAN = float("nan")
+
+
+def made(name, x, constants=(), version=18, **attributes):
+    """The result of one operator."""
+    names = [f"c{i}" if c is not None else "" for i, c in enumerate(constants)]
+    node = helper.make_node(name, ["x", *names], ["y"], **attributes)
+    weights = [
+        numpy_helper.from_array(np.asarray(c), n)
+        for c, n in zip(constants, names, strict=True)
+        if n
+    ]
+    given = helper.make_tensor_value_info("x", helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
+    graph = helper.make_graph([node], "g", [given], [ValueInfoProto(name="y")], weights)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", version)], ir_version=8)
+    return dpnp.asnumpy(sycl_dnn.onnx.load(model)(dpnp.asarray(x)))
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_sums_of_integers_keep_their_dtype(dtype):
+    x = np.arange(1, 7).reshape(2, 3).astype(dtype)
+    log = made("ReduceLogSum", x, [np.array([1])])
+    assert log.dtype == dtype
+    assert log.tolist() == [[1], [2]]
+    total = made("Einsum", x, equation="ij->")
+    assert total.dtype == dtype
+    assert total == 21
+
+
+@pytest.mark.parametrize(
+    ("pads", "mode", "expected"),
+    [
+        ((-1, 1), "wrap", [1, 2, 3, 1]),
+        ((1, -1), "wrap", [2, 0, 1, 2]),
+        ((-2, 2), "edge", [2, 3, 3, 3]),
+        ((-1, 2), "reflect", [1, 2, 3, 2, 1]),
+    ],
+)
+def test_padding_does_not_repeat_removed_elements(pads, mode, expected):
+    assert made("Pad", np.arange(4, dtype="f4"), [pads], 19, mode=mode).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("scale", "expected"), [(1.5, [0, 0, 1, 2, 2, 3]), (0.8, [0, 2, 3]), (0.5, [0, 2])]
+)
+def test_nearest_elements_of_version_10_are_those_of_onnx_runtime(scale, expected):
+    x = np.arange(4, dtype="f4").reshape(1, 1, 4)
+    scales = np.array([1, 1, scale], "f4")
+    assert made("Resize", x, [scales], 10, mode="nearest").ravel().tolist() == expected
+
+
+def test_half_pixels_of_one_element_are_the_first_of_the_input():
+    """The number of elements decides, not their fraction."""
+    x = np.arange(5, dtype="f4").reshape(1, 1, 5)
+    y = made("Resize", x, [None, np.array([1, 1, 0.3], "f4")], 13, mode="linear",
+             coordinate_transformation_mode="pytorch_half_pixel")  # fmt: skip
+    assert y.ravel().tolist() == [0]
+
+
+def test_coordinates_of_elements_are_not_off_by_rounding():
+    x = np.arange(5, dtype="f4")
+    y = made("Resize", x, [None, None, np.array([10])], 18, mode="nearest", nearest_mode="ceil",
+             coordinate_transformation_mode="half_pixel_symmetric")  # fmt: skip
+    assert y.tolist() == [0, 1, 1, 2, 2, 3, 3, 4, 4, 4]
+    x = x.reshape(1, 5, 1)
+    y = made("Resize", x, [None, None, np.array([1, 3, 1])], 18, mode="nearest", axes=[0, 1, 2],
+             keep_aspect_ratio_policy="not_smaller", nearest_mode="ceil",
+             coordinate_transformation_mode="half_pixel_symmetric")  # fmt: skip
+    assert y.shape == (1, 5, 1)
+    region = np.array([0.1, 0.9], "f4")
+    y = made("Resize", np.arange(5, dtype="f4"), [region, None, np.array([1])], 18,
+             mode="nearest", nearest_mode="floor",
+             coordinate_transformation_mode="tf_crop_and_resize")  # fmt: skip
+    assert y.tolist() == [2]
+
+
+def test_signs_and_ramps():
+    x = np.array([-2, -0.0, NAN, np.inf], "f4")
+    np.testing.assert_array_equal(made("Sign", x), np.sign(x))
+    assert made("Relu", np.array([-2, 0, 3])).tolist() == [0, 0, 3]
+    assert made("ThresholdedRelu", x, alpha=0.5).tolist() == [0, 0, 0, np.inf]
