@@ -212,7 +212,7 @@ def functional_stub():
     """Return the stub of ``sycl_dnn.functional``."""
     from sycl_dnn import functional as F
 
-    lines = ["from sycl_dnn.functional import linalg as linalg"]
+    lines = [f"from sycl_dnn.functional import {part} as {part}" for part in ("fft", "linalg")]
     used = {"Array", "Frozen", "dpnp"}
     for name in sorted(F.__all__):
         function = getattr(F, name)

@@ -284,6 +284,7 @@ FAMILIES = {
     "loss": "Losses",
     "embeddings": "Embeddings",
     "arithmetic": "Element-wise mathematics and comparison",
+    "complex_numbers": "Complex numbers",
     "reduction": "Reductions and distances",
     "shape": "Shape, padding and interpolation",
     "index": "Indexing and sorting",

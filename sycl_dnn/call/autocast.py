@@ -24,6 +24,8 @@ NARROW = frozenset((
 #: Functions whose inputs become float32.
 WIDE = frozenset((
     "exp", "log", "logsigmoid", "pow", "reciprocal", "softplus",
+    "fft", "fft2", "fftn", "hfft", "ifft", "ifft2", "ifftn", "ihfft", "irfft", "irfft2", "irfftn",
+    "rfft", "rfft2", "rfftn",
     "log_softmax", "logsumexp", "softmax", "softmin",
     "mean", "nanquantile", "norm", "normalize", "prod", "quantile", "std", "sum", "var",
     "group_norm", "layer_norm", "local_response_norm", "rms_norm",
@@ -74,9 +76,9 @@ def autocast(dtype: str | None = "bfloat16", enabled: bool = True) -> Iterator[N
     - In ``dtype``: linear, matmul, mm, bmm, addmm, baddbmm, einsum, conv1d to conv3d,
       conv_transpose1d to conv_transpose3d, scaled_dot_product_attention, lstm, gru, rnn_tanh,
       rnn_relu, prelu. ``bias`` and ``attn_mask`` may remain float32.
-    - In float32: exp, log, pow, reciprocal, softplus, logsigmoid, softmax, log_softmax, softmin,
-      logsumexp, sum, mean, prod, var, std, quantile, nanquantile, norm, normalize,
-      layer_norm, rms_norm, group_norm, local_response_norm, and all losses.
+    - In float32: transforms of ``F.fft``, exp, log, pow, reciprocal, softplus, logsigmoid,
+      softmax, log_softmax, softmin, logsumexp, sum, mean, prod, var, std, quantile, nanquantile,
+      norm, normalize, layer_norm, rms_norm, group_norm, local_response_norm, and all losses.
     - In the widest dtype of their inputs: arithmetic, comparisons, where, cat, stack, bilinear.
     - In the dtype of their input: all others, including batch_norm and instance_norm, as in torch;
       these always sum in float32.

@@ -237,7 +237,7 @@ def _pulled_back(
 
 def _seed(trace: Trace, value: Any, leaf: Tensor) -> Tensor:
     if value is None:
-        return trace.zeros(layout.row_major(leaf.shape, leaf.dtype), leaf.shape)
+        return trace.zeros(layout.row_major(leaf.shape, leaf.dtype), leaf.shape, leaf.dtype)
     if isinstance(value, (int, float)):
         return filled(trace, value, leaf.shape, leaf.dtype)
     return value

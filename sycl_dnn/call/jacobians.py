@@ -77,7 +77,7 @@ def jvp(
     def pushed(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
         y, pullback = differentiated("jvp", function, tuple(primals), {}, None, has_aux)
         value = y[0] if has_aux else y
-        _check_results("jvp", tree.leaves(value))
+        _check_results("jvp", tree.leaves(value), dtypes.has_gradients)
         dy = _pushforward(pullback, value)(tuple(tangents))
         return (value, dy, y[1]) if has_aux else (value, dy)
 
@@ -213,7 +213,7 @@ def _jacobian(
         is_small = n_inputs <= _MAX_AT_ONCE
 
         def check() -> None:
-            check_arguments(name, function, wrt, args)
+            check_arguments(name, function, wrt, args, dtypes.is_float)
 
         def both(*args: Any, **kwargs: Any) -> Any:
             result, pullback = differentiated(name, function, args, kwargs, wrt, has_aux, check)
@@ -294,9 +294,11 @@ def _is_float(x: Any) -> bool:
     return dtypes.is_float(str(getattr(x, "dtype", "")))
 
 
-def _check_results(name: str, leaves: Sequence[Any]) -> None:
+def _check_results(
+    name: str, leaves: Sequence[Any], has_derivatives: Callable[[str], bool] = dtypes.is_float
+) -> None:
     for leaf in leaves:
-        if not _is_float(leaf):
+        if not has_derivatives(str(getattr(leaf, "dtype", ""))):
             raise TypeError(
                 f"{name}: the function must return arrays of floating-point numbers, got "
                 f"{getattr(leaf, 'dtype', type(leaf).__name__)}"

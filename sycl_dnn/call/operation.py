@@ -13,6 +13,7 @@ from sycl_dnn import tree
 from sycl_dnn.call import argument_writes, arguments, cache, capturing, torch_keywords
 from sycl_dnn.call.arguments import Collected
 from sycl_dnn.call.autocast import casting
+from sycl_dnn.call.complex_arguments import routed
 from sycl_dnn.call.double_precision_refusals import answered
 from sycl_dnn.call.placed_call import PlacedCall, Plan
 from sycl_dnn.call.recorded_tensor import RecordedTensor
@@ -340,7 +341,7 @@ def operation(body: Callable[P, R]) -> Function[P, R]:
     The result takes and returns dpnp arrays, ``Array`` and ``Frozen`` objects, and an ``out``
     array if it returns one; inside a trace it joins that trace.
     """
-    self = Operation(casting(answered(body)))
+    self = Operation(routed(casting(answered(body))))
     repeat, subject = cache.plans.calls.call, self.subject()
 
     @functools.wraps(body)

@@ -423,20 +423,24 @@ def positions(name: str, numbers: tuple[int, ...], n_args: int) -> tuple[int, ..
 
 
 def check_arguments(
-    name: str, function: Callable[..., Any], numbers: Sequence[int], args: Sequence[Any]
-) -> None:
-    """Raise unless the arguments of these numbers are trees of floating-point arrays."""
+    name: str, function: Callable[..., Any], numbers: Sequence[int], args: Sequence[Any],
+    has_gradients: Callable[[str], bool] = dtypes.has_gradients,
+) -> None:  # fmt: skip
+    """Raise unless the arguments of these numbers are trees of arrays of suitable dtypes."""
     for number in numbers:
-        _check_argument(name, function, number, args[number])
+        _check_argument(name, function, number, args[number], has_gradients)
 
 
-def _check_argument(name: str, function: Callable[..., Any], number: int, value: Any) -> None:
+def _check_argument(
+    name: str, function: Callable[..., Any], number: int, value: Any,
+    has_gradients: Callable[[str], bool],
+) -> None:  # fmt: skip
     fixed = tree.constants(tree.flatten(value)[1])
     for (path, leaf), is_constant in zip(tree.paths(value), fixed, strict=True):
         if is_constant:
             continue
         is_array = nested_arguments.is_array(leaf) or isinstance(leaf, Tensor)
-        if is_array and dtypes.is_float(str(leaf.dtype)):
+        if is_array and has_gradients(str(leaf.dtype)):
             continue
         actual = str(leaf.dtype) if is_array else type(leaf).__name__
         raise TypeError(

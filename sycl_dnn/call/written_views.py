@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from sycl_dnn import tree
 from sycl_dnn.call.recorded_tensor import RecordedTensor
+from sycl_dnn.onednn.dtypes import is_complex
 from sycl_dnn.trace import functions, gradients
 from sycl_dnn.trace.cloning import clone_of
 from sycl_dnn.trace.indexing import full_key, numbers_of, taken_from
@@ -78,6 +79,13 @@ def write(recording: Any, tensor: RecordedTensor, result: RecordedTensor, writer
             raise RuntimeError(
                 f"{writer}: more than one element of the written tensor of shape {tensor.shape} is "
                 f"a single one in memory ({origin.name}); clone() it first"
+            )
+        if tensor.dtype != origin.source.dtype or (
+            origin.name == "conj" and is_complex(tensor.dtype)
+        ):
+            raise RuntimeError(
+                f"{writer}: a view of the parts of complex numbers ({origin.name}) cannot be "
+                "written to; clone() it, and make complex numbers of the result"
             )
         if origin.body is gradients.stop:
             result = recording.logged(_replaced, origin.source, result)

@@ -8,7 +8,7 @@ import inspect
 import sys
 
 from sycl_dnn.call.operation import show_arrays as _show_arrays
-from sycl_dnn.functional import docstring_examples, linalg  # noqa: F401 - F.linalg
+from sycl_dnn.functional import docstring_examples, fft, linalg  # noqa: F401 - F.fft
 from sycl_dnn.functional.activation.activations import (
     celu,
     elu,
@@ -124,6 +124,18 @@ from sycl_dnn.functional.arithmetic.special import (
     xlogy,
 )
 from sycl_dnn.functional.attention import scaled_dot_product_attention
+from sycl_dnn.functional.complex_numbers import complex_functions  # noqa: F401 - their rules
+from sycl_dnn.functional.complex_numbers.complex_parts import (
+    angle,
+    complex,
+    conj,
+    imag,
+    is_complex,
+    polar,
+    real,
+    view_as_complex,
+    view_as_real,
+)
 from sycl_dnn.functional.conv.convolution import conv1d, conv2d, conv3d
 from sycl_dnn.functional.conv.fold import fold, unfold
 from sycl_dnn.functional.conv.transposed import conv_transpose1d, conv_transpose2d, conv_transpose3d

@@ -108,6 +108,9 @@ NAMES: dict[data_type, str] = {m: row.name for m, row in _MEMBERS.items() if row
 #: Floating-point types in increasing width; only they have gradients.
 FLOATS = tuple(name for name, row in reversed(_USABLE.items()) if row.is_float)
 _FLOATING = frozenset(FLOATS)
+#: Complex types, which oneDNN lacks, with the type of their parts: it sees pairs of these.
+COMPLEX = {"complex64": "float32", "complex128": "float64"}
+_OF_PARTS = {part: name for name, part in COMPLEX.items()}
 #: Types that dpnp lacks and ``Array`` carries.
 CARRIED: dict[str, np.dtype] = {name: row.dtype for name, row in _USABLE.items() if row.carried}
 #: Those with two elements per byte.
@@ -162,7 +165,7 @@ class DtypeName(str):
 
     @property
     def kind(self) -> str:
-        """NumPy's kind: b, i, u or f."""
+        """NumPy's kind: b, i, u, f or c."""
         return "f" if is_float(str(self)) else str(self)[0]
 
 
@@ -187,17 +190,40 @@ def is_float(dtype: str) -> bool:
     return str(dtype) in _FLOATING
 
 
+def is_complex(dtype: str) -> bool:
+    """Whether ``dtype`` is of complex numbers."""
+    return str(dtype) in COMPLEX
+
+
+def part_of(dtype: str) -> str:
+    """Return the dtype of the real and the imaginary part of a complex dtype; others unchanged."""
+    return COMPLEX.get(str(dtype), str(dtype))
+
+
+def complex_of(dtype: str) -> str:
+    """Return the complex dtype whose parts have a dtype, or hold its numbers."""
+    return dtype if dtype in COMPLEX else _OF_PARTS[wide(dtype)]
+
+
+def has_gradients(dtype: str) -> bool:
+    """Whether arrays of ``dtype`` have gradients: floating-point and complex numbers."""
+    return str(dtype) in _FLOATING or str(dtype) in COMPLEX
+
+
 # --- promotion ---
 
 
 def promote(*names: str) -> str:
     """Return the promoted dtype, by torch's rules.
 
-    Floats win over integers regardless of width; float16 and bfloat16 promote to float32.
+    Complex numbers win over floats, and floats over integers, regardless of width; float16 and
+    bfloat16 promote to float32.
     """
     kinds = set(names)
     if len(kinds) == 1:
         return names[0]
+    if not kinds.isdisjoint(COMPLEX):
+        return "complex128" if kinds & {"complex128", "float64"} else "complex64"
     floats = {n for n in kinds if is_float(n)}
     if not floats:
         return _promoted_integers(kinds)
@@ -213,14 +239,14 @@ def _promoted_integers(kinds: set[str]) -> str:
 
 
 #: Python numbers promote like these, but do not widen arrays of the same kind.
-_OF_NUMBERS = {bool: "bool", int: "int64", float: "float32"}
+_OF_NUMBERS = {bool: "bool", int: "int64", float: "float32", complex: "complex64"}
 
 
 def result_dtype(*operands: Any) -> str:
     """Return the result dtype of tensors and Python numbers, by torch's rules.
 
     Arrays take precedence over 0-d arrays, and those over numbers; lower categories matter only if
-    their kind (bool, integer, float) is higher.
+    their kind (bool, integer, float, complex) is higher.
     """
     ranked: list[list[str]] = [[], [], []]
     for value in operands:
@@ -229,11 +255,15 @@ def result_dtype(*operands: Any) -> str:
         else:
             ranked[0 if value.shape else 1].append(value.dtype)
     matches = [promote(*names) for names in ranked if names]
-    return max(matches, key=_kind)  # the first one on ties
+    highest = max(matches, key=_kind)  # the first one on ties
+    if highest in COMPLEX and matches[0] not in COMPLEX:
+        # A number or an array without axes makes floats complex, not wider.
+        return _OF_PARTS[wide(matches[0])] if is_float(matches[0]) else highest
+    return highest
 
 
 def _kind(name: str) -> int:
-    return 0 if name == "bool" else 2 if is_float(name) else 1
+    return 3 if name in COMPLEX else 0 if name == "bool" else 2 if is_float(name) else 1
 
 
 # --- memory of the low level ---

@@ -164,6 +164,17 @@ def _hypot_vjp(node: Node, g: Node) -> Sequence[Node | None]:
 HYPOT = Operation("hypot", ops.ADD.infer, ops.summed(_hypot_vjp))
 
 
+def _modulus_vjp(node: Node, g: Node) -> Sequence[Node | None]:
+    a, b = node.inputs
+    # The gradient at 0 is 0.
+    size = where(ops.EQ(node, number(0, node.dtype)), number(1, node.dtype), node)
+    return g * (a / size), g * (b / size)
+
+
+#: The absolute value of a complex number, of its parts.
+MODULUS = Operation("modulus", ops.ADD.infer, ops.summed(_modulus_vjp), definition=HYPOT)
+
+
 def _xlogy(a: Node, b: Node) -> Node:
     is_zero = ops.LOGICAL_AND(ops.EQ(a, number(0, a.dtype)), ops.LOGICAL_NOT(ops.ISNAN(b)))
     return where(is_zero, number(0, a.dtype), a * ops.LOG(b))

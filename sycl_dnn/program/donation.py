@@ -39,7 +39,9 @@ class Uses:
     def may_take(self, result: Tensor, argument: Storage) -> bool:
         """Whether a result may be written into the memory of an argument."""
         result_id = id(result.storage)
-        if argument.desc != result.desc or id(argument) in self.first_write:
+        if (argument.desc, argument.dtype) != (result.desc, result.dtype):
+            return False
+        if id(argument) in self.first_write:
             return False
         if {id(argument), result_id} & self.by_arrays:
             return False

@@ -232,7 +232,7 @@ def own_storage(
     A returned argument remains the caller's array unless ``keeps_arguments`` is false. Several
     results may each be a slice of one storage.
     """
-    untouched = tensor.storage.argument is not None and tensor.desc == tensor.storage.desc
+    untouched = tensor.storage.argument is not None and _is_array_of(tensor, tensor.storage)
     # Programs hold their constants: the caller may write to what it gets.
     untouched = (
         untouched and keeps_arguments and not (trace.is_compiled and tensor.storage.constant)
@@ -266,6 +266,11 @@ def own_storage(
     return tensor
 
 
+def _is_array_of(tensor: Tensor, storage: Storage) -> bool:
+    """Whether a tensor has dtype and layout of the array of its storage, whose shape may differ."""
+    return tensor.desc == storage.desc and tensor.dtype == storage.dtype
+
+
 def _final_desc(tensor: Tensor) -> Any:
     """Return the default dense layout of a result: its own axis order if plain."""
     if tensor.desc.is_plain:
@@ -280,8 +285,9 @@ def _fills(trace: Trace, tensor: Tensor) -> bool:
     storage_desc = tensor.storage.desc
     if tensor.desc == storage_desc:
         # Shapes () and (1,) share a descriptor; results of dpnp calls have their own shape.
-        is_single = storage_desc.dims == (1,) and trace.is_written_by_call(tensor.storage)
-        return not is_single or trace.is_by_call(tensor)
+        if not trace.is_written_by_call(tensor.storage) or trace.is_by_call(tensor):
+            return True
+        return storage_desc.dims != (1,) and _is_array_of(tensor, tensor.storage)
     same_size = not tensor.offset and tensor.desc.get_size() == storage_desc.get_size()
     return same_size and storage_desc.is_plain and not trace.is_written_by_call(tensor.storage)
 

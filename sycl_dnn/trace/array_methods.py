@@ -238,17 +238,18 @@ class ArrayMethods(Reductions):
 
     @property
     def real(self) -> Any:
-        """The array itself: traced arrays are real."""
-        return self
+        """The real parts."""
+        return functions.real(self)
 
     @property
     def imag(self) -> Any:
-        """Zeros: traced arrays are real."""
-        return functions.mul(self, 0)
+        """The imaginary parts; zeros of real arrays."""
+        is_complex = dtypes.is_complex(self.dtype)
+        return functions.imag(self) if is_complex else functions.mul(self, 0)
 
     def conj(self) -> Any:
-        """Return the same elements: traced arrays are real."""
-        return clone_of(self)
+        """Return the complex conjugates."""
+        return functions.conj(self) if dtypes.is_complex(self.dtype) else clone_of(self)
 
     conjugate = conj
 

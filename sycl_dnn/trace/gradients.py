@@ -431,4 +431,4 @@ def added(a: Tensor, b: Tensor) -> Tensor:
 
 def zeros_like(x: Tensor) -> Tensor:
     """Return the gradient of an operand that a result does not depend on."""
-    return x.trace.zeros(layout.like(x.trace.plain(x).desc, x.dtype), x.shape)
+    return x.trace.zeros(layout.like(x.trace.plain(x).desc, x.dtype), x.shape, x.dtype)

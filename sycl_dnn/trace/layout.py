@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory descriptors of the layouts that arrays have here: row-major and channels-last."""
+"""Memory descriptors of the layouts that arrays have here: row-major and channels-last.
+
+Complex numbers are described as pairs along one more axis: oneDNN has no type for them.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from collections.abc import Sequence
 
 from sycl_dnn._core import MemoryDesc, data_type, format_kind
 from sycl_dnn._core import canonical_strides as canonical
-from sycl_dnn.onednn.dtypes import DATA_TYPES
+from sycl_dnn.onednn.dtypes import COMPLEX, DATA_TYPES, NAMES
 
 Shape = tuple[int, ...]
 
@@ -44,9 +47,17 @@ def channels_last_strides(shape: Sequence[int]) -> Shape:
 
 def strided(shape: Sequence[int], dtype: str, strides: Sequence[int]) -> MemoryDesc:
     """Return a descriptor with these strides; shape () counts as (1,)."""
+    part = COMPLEX.get(dtype)
+    if part is not None:
+        return _described((*shape, 2), DATA_TYPES[part], (*[2 * s for s in strides], 1))
     if not shape:
         return MemoryDesc((1,), DATA_TYPES[dtype], strides=(1,))
     return _described(tuple(shape), DATA_TYPES[dtype], tuple(strides))
+
+
+def can_describe(dtype: str) -> bool:
+    """Whether there are descriptors of arrays of ``dtype``."""
+    return dtype in DATA_TYPES or dtype in COMPLEX
 
 
 def is_describable(shape: Sequence[int], strides: Sequence[int]) -> bool:
@@ -108,13 +119,36 @@ def is_channels_last(desc: MemoryDesc) -> bool:
 
 
 def like(desc: MemoryDesc, dtype: str, shape: Sequence[int] | None = None) -> MemoryDesc:
-    """Return a dense descriptor with the axis order of ``desc``."""
+    """Return a dense descriptor with the axis order of ``desc``, that of a tensor of its kind."""
+    if dtype in COMPLEX:
+        return _like_pairs(desc, dtype, shape)
     dims = desc.dims
     shape = dims if shape is None else tuple(shape)
     # An array without axes has a descriptor with one.
     if desc.format_kind is not format_kind.blocked or not desc.is_plain or not shape:
         return row_major(shape, dtype)
     return strided(shape, dtype, permuted_strides(shape, _axes_in_order(dims, desc.strides)))
+
+
+def _like_pairs(desc: MemoryDesc, dtype: str, shape: Sequence[int] | None) -> MemoryDesc:
+    dims, strides = desc.dims[:-1], desc.strides[:-1]
+    shape = dims if shape is None else tuple(shape)
+    return strided(shape, dtype, permuted_strides(shape, _axes_in_order(dims, strides)))
+
+
+def strides_of(desc: MemoryDesc, dtype: str, rank: int) -> Shape:
+    """Return the strides of an array of ``dtype``, in its elements."""
+    if dtype in COMPLEX:
+        return tuple([s // 2 for s in desc.strides[:rank]])
+    return tuple(desc.strides[:rank])
+
+
+def dtype_of(desc: MemoryDesc, like: str) -> str:
+    """Return the dtype of a copy with a descriptor: bools are bytes, complex numbers pairs."""
+    name = NAMES[desc.data_type]
+    if like in COMPLEX or (like == "bool" and name == "uint8"):
+        return str(like)
+    return name
 
 
 @functools.lru_cache(4096)

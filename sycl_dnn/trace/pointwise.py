@@ -13,7 +13,7 @@ import dpnp
 from sycl_dnn._core import PostOps, PrimitiveAttr, algorithm
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import layout
-from sycl_dnn.trace.recording import OF_DOUBLES, Trace
+from sycl_dnn.trace.recording import OF_COMPLEX, OF_DOUBLES, Trace
 from sycl_dnn.trace.steps import Entry, Out
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import (
@@ -89,9 +89,9 @@ class _Zeros:
 
 def zeros(trace: Trace, shape: tuple[int, ...], dtype: str) -> Tensor:
     """Return a row-major tensor of zeros."""
-    if dtype not in dtypes.DATA_TYPES:
+    if not layout.can_describe(dtype):
         return trace.array_call(_Zeros(shape, str(dtype)), [], [Out(shape, dtype)])[0]
-    tensor = trace.zeros(layout.row_major(shape, dtype), shape)
+    tensor = trace.zeros(layout.row_major(shape, dtype), shape, dtype)
     return shown(tensor, shape, tuple(range(len(shape))), dtype)
 
 
@@ -140,6 +140,8 @@ def binary(kind: algorithm, a: Tensor, b: Tensor, dtype: str | None = None) -> T
     trace = a.trace
     shape = broadcast_shape(a.shape, b.shape)
     dtype = dtype or dtypes.promote(a.dtype, b.dtype)
+    if dtypes.is_complex(dtype):
+        return OF_COMPLEX["binary"](kind, a, b, dtype)
     if "float64" in (a.dtype, b.dtype, dtype):
         return OF_DOUBLES["binary"](kind, a, b, dtype)
     a, b = expand_rank(a, len(shape)), expand_rank(b, len(shape))

@@ -53,6 +53,20 @@ def computes_doubles(name: str) -> Callable[[Callable[..., Tensor]], Callable[..
     return register
 
 
+#: By function of this folder: its version for complex numbers.
+OF_COMPLEX: dict[str, Callable[..., Tensor]] = {}
+
+
+def computes_complex(name: str) -> Callable[[Callable[..., Tensor]], Callable[..., Tensor]]:
+    """Register the version of a function for complex numbers, with its own derivatives."""
+
+    def register(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+        OF_COMPLEX[name] = function
+        return function
+
+    return register
+
+
 def _redescribed(tensor: Tensor, desc: _core.MemoryDesc) -> Tensor | None:
     """Return the same elements by another descriptor, if only strides of axes of size 1 differ."""
     t = tensor
@@ -133,8 +147,8 @@ class Trace(TraceState):
         if existing is not None:
             return existing
         name = dtypes.NAMES[desc.data_type]
-        dtype = tensor.dtype if tensor.dtype == "bool" and name == "uint8" else name
-        if name == "float64" != tensor.dtype:
+        dtype = layout.dtype_of(desc, tensor.dtype)
+        if name == "float64" != dtypes.part_of(tensor.dtype):
             # The other way is left to oneDNN, which refuses it: nothing narrows float64 unasked.
             copies[key] = copy = self._of_doubles(tensor, desc)
             return copy
@@ -191,6 +205,8 @@ class Trace(TraceState):
         inserted: bool = False,
     ) -> Step:
         """Return a reorder, not recorded yet; 64-bit numbers are copied as pairs of halves."""
+        if dtypes.is_complex(src.dtype):
+            src, dst = src.pairs(), dst.pairs()
         # Halves can be copied, not added.
         if attr is None and src.dtype == dst.dtype and src.dtype in ("int64", "float64"):
             src, dst = src.halves(), dst.halves()
@@ -214,6 +230,8 @@ class Trace(TraceState):
         """Return the tensor in another dtype, in the same order of axes."""
         if tensor.dtype == dtype:
             return tensor
+        if dtypes.is_complex(tensor.dtype) or dtypes.is_complex(dtype):
+            return OF_COMPLEX["convert"](tensor, dtype)
         converted = self.reorder(tensor, layout.like(tensor.desc, dtype), inserted)
         self.tape.append(Entry("convert", {"src": tensor}, {"dst": converted}))
         return converted
@@ -435,7 +453,7 @@ class Trace(TraceState):
 
     def described(self, tensor: Tensor) -> Tensor:
         """Return a copy of an argument whose strides oneDNN cannot describe; others unchanged."""
-        if tensor.desc is not None or tensor.dtype not in dtypes.DATA_TYPES:
+        if tensor.desc is not None or not layout.can_describe(tensor.dtype):
             return tensor
         dense = Out(tensor.shape, str(tensor.dtype))
         return self.array_call(dpnp.ascontiguousarray, [tensor], [dense], lambda *_: {})[0]
@@ -450,5 +468,7 @@ class Trace(TraceState):
 
     def _array_result(self, out: Out) -> Tensor:
         strides = layout.row_major_strides(out.shape)
-        desc = out.desc() if out.dtype in dtypes.DATA_TYPES else None
-        return Tensor(self, Storage(desc), desc, out.dtype, out.shape, strides=strides)
+        desc = out.desc() if layout.can_describe(out.dtype) else None
+        storage = Storage(desc)
+        storage.dtype = str(out.dtype)
+        return Tensor(self, storage, desc, out.dtype, out.shape, strides=strides)

@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sycl_dnn._core import algorithm
-from sycl_dnn.trace.recording import OF_DOUBLES
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.trace.recording import OF_COMPLEX, OF_DOUBLES
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import reshape
 
@@ -21,7 +22,8 @@ def reduce(kind: algorithm, x: Tensor, axes: Sequence[int], dtype: str | None = 
     axes = tuple(sorted({a % max(x.ndim, 1) for a in axes}))
     if x.size and all(x.shape[a] == 1 for a in axes if x.ndim):
         return x.trace.convert(x, dtype)
-    return OF_DOUBLES["reduce"](kind, x, axes, dtype)
+    of_dtype = OF_COMPLEX if dtypes.is_complex(x.dtype) else OF_DOUBLES
+    return of_dtype["reduce"](kind, x, axes, dtype)
 
 
 def sum_to(x: Tensor, shape: tuple[int, ...]) -> Tensor:

@@ -46,6 +46,8 @@ def _token(value: Any, operands: list[Tensor], first: dict[int, int]) -> Any:
         storage = value.storage
         if storage.memory is not None:
             raise _Unlike  # the body may depend on its values
+        if value.parts is not None:
+            raise _Unlike  # it reads these instead
         if storage.source is not None:
             raise _Unlike  # a kernel may read what it repeats
         number = len(operands)

@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import functions
 from sycl_dnn.trace.cloning import clone_of, contiguous
 
@@ -123,9 +124,9 @@ def unspoilt(reader: str, value: Any) -> Any:
 
 #: Functions whose results are views of their input in torch: a write to one is seen by the other.
 VIEWS = frozenset((
-    "broadcast_to", "chunk", "diagonal", "expand", "flatten", "movedim", "narrow", "permute",
-    "reshape", "select", "split", "squeeze", "swapaxes", "tensor_split", "transpose", "unbind",
-    "unflatten", "unsqueeze",
+    "broadcast_to", "chunk", "conj", "diagonal", "expand", "flatten", "imag", "movedim", "narrow",
+    "permute", "real", "reshape", "select", "split", "squeeze", "swapaxes", "tensor_split",
+    "transpose", "unbind", "unflatten", "unsqueeze", "view_as_complex", "view_as_real",
 ))  # fmt: skip
 
 
@@ -240,8 +241,8 @@ def _to(x: Any, *args: Any, copy: bool = False, **kwargs: Any) -> Any:
     """As ``Tensor.to``: a dtype, or an array for its dtype; devices are those of the call."""
     kwargs.pop("non_blocking", None)
     kwargs.pop("device", None)
-    dtypes = (_dtype_in(value) for value in (*args, *kwargs.values()))
-    dtype = next((name for name in dtypes if name is not None), None)
+    found = (_dtype_in(value) for value in (*args, *kwargs.values()))
+    dtype = next((name for name in found if name is not None), None)
     result = x if dtype is None else functions.astype(x, dtype)
     return result.clone() if copy and result is x else result
 
@@ -377,7 +378,10 @@ def written(x: Any, name: str, result: Any) -> Any:
     label = name if name in OPERATORS else f"{name}()"
     if result.shape != x.shape:
         raise ValueError(f"{label}: the result must have shape {x.shape}, got {result.shape}")
-    if result.is_float and not x.is_float:
+    lacks = (result.is_float and not x.is_float) or (
+        dtypes.is_complex(result.dtype) and not dtypes.is_complex(x.dtype)
+    )
+    if lacks:
         raise TypeError(f"{label}: the result must have dtype {x.dtype}, got {result.dtype}")
     result = functions.astype(result, x.dtype)
     return overwritten(x, name, clone_of(result) if result.marks is x.marks else result)
@@ -389,7 +393,7 @@ def _itself(x: Any, *args: Any, **kwargs: Any) -> Any:
 
 #: Names that dpnp's arrays have with a different meaning or different argument names.
 SWITCHED: dict[str, Callable[..., Any]] = {
-    "__pos__": _itself, "conj": _itself, "transpose": _transpose,
+    "__pos__": _itself, "conj": lambda x: functions.conj(x), "transpose": _transpose,
     "flatten": lambda x, start_dim=0, end_dim=-1: functions.flatten(x, start_dim, end_dim),
     "mean": _reduction("mean"), "sum": _reduction("sum"), "prod": _reduction("prod"),
     "all": _arg("all"), "any": _arg("any"),
@@ -411,9 +415,11 @@ ADDED: dict[str, Callable[..., Any]] = {
     "double": _as("float64"), "expand": _expand,
     "expand_as": lambda x, other: _expand(x, *other.shape), "float": _as("float32"),
     "flip": lambda x, *dims, **named: functions.flip(x, **named or {"dims": _sizes(dims)}),
-    "half": _as("float16"), "int": _as("int32"), "is_floating_point": lambda x: x.is_float,
+    "half": _as("float16"), "int": _as("int32"),
+    "is_floating_point": lambda x: dtypes.is_float(x.dtype), "cfloat": _as("complex64"),
+    "cdouble": _as("complex128"),
     "byte": _as("uint8"), "char": _as("int8"), "short": _as("int16"),
-    "is_complex": lambda x: False, "is_contiguous": lambda x, **named: True,
+    "is_complex": lambda x: functions.is_complex(x), "is_contiguous": lambda x, **named: True,
     "long": _as("int64"), "new_empty": _constant(0), "new_full": _new_full,
     "new_ones": _constant(1), "new_zeros": _constant(0),
     "new_tensor": _new_tensor, "cuda": _itself, "xpu": _itself, "get_device": lambda x: 0,

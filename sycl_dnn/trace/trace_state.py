@@ -199,9 +199,10 @@ class TraceState:
         """
         if layout.is_describable(shape, strides):
             strides = layout.canonical_strides(tuple(shape), tuple(strides))
-            if desc is None and dtype in dtypes.DATA_TYPES:
+            if desc is None and layout.can_describe(dtype):
                 desc = layout.strided(shape, dtype, strides)
         storage = self._argument_storage(desc, constant=constant)
+        storage.dtype = str(dtype)
         return Tensor(self, storage, desc, dtype, shape, strides=strides)
 
     def descriptor(
@@ -292,11 +293,9 @@ class TraceState:
         shape: Sequence[int] | None = None,
         dtype: str | None = None,
     ) -> Tensor:
-        """Return a tensor that the next step writes; ``dtype`` distinguishes bool from uint8."""
+        """Return a tensor that the next step writes; ``dtype`` tells bool and complex numbers."""
         shape = desc.dims if shape is None else tuple(shape)
-        name = dtypes.NAMES[desc.data_type]
-        name = "bool" if dtype == "bool" and name == "uint8" else name
-        return Tensor(self, Storage(desc), desc, name, shape)
+        return Tensor(self, Storage(desc), desc, layout.dtype_of(desc, dtype or ""), shape)
 
     def literal(self, values: np.ndarray, dtype: str = "float32") -> Tensor:
         """Return a tensor of values that are available during tracing.

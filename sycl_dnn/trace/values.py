@@ -101,8 +101,8 @@ class Storage:
     """Bytes that a step writes or the caller passes; several tensors may be views of it."""
 
     __slots__ = (
-        "argument", "constant", "desc", "is_shared", "memory", "repeat", "scalar", "source",
-        "views",
+        "argument", "constant", "desc", "dtype", "is_shared", "memory", "repeat", "scalar",
+        "source", "views",
     )  # fmt: skip
 
     def __init__(
@@ -116,6 +116,8 @@ class Storage:
     ) -> None:
         #: The original layout; its size is that of the storage.
         self.desc: Any = desc
+        #: The dtype of the array that a caller or a function of arrays provides.
+        self.dtype = ""
         #: Number of the array in the call; None for intermediate values.
         self.argument = argument
         #: A Memory that exists permanently.
@@ -143,13 +145,14 @@ class Storage:
 class Tensor(TorchMethods, ArrayMethods, ForeignFunctions, Operators, dpnp.ndarray):  # type: ignore[misc]
     """One value of a trace: a layout at an offset of a storage.
 
-    ``shape`` and ``dtype`` read as on arrays; ``desc`` is None for a dtype that oneDNN lacks.
+    ``shape`` and ``dtype`` read as on arrays; ``desc`` is None for a dtype that oneDNN lacks, and
+    that of pairs for complex numbers.
     It is a subclass of dpnp's arrays for one reason: only then does Python try the right operand
     first in ``array + tensor``. There is no array inside.
     """
 
     __slots__ = (
-        "__weakref__", "_shape", "_trace", "desc", "dtype", "marks", "offset", "storage",
+        "__weakref__", "_shape", "_trace", "desc", "dtype", "marks", "offset", "parts", "storage",
         "strides",
     )  # fmt: skip
 
@@ -175,8 +178,10 @@ class Tensor(TorchMethods, ArrayMethods, ForeignFunctions, Operators, dpnp.ndarr
         self._shape = shape
         self.offset = offset
         if strides is None and desc is not None and desc.is_plain:
-            strides = desc.strides[: len(shape)]
+            strides = layout.strides_of(desc, dtype, len(shape))
         self.strides: Any = strides
+        #: Tensors of the parts of complex numbers, if these were made of them.
+        self.parts: tuple[Tensor, Tensor] | None = None
         #: Writes that torch would have made, in a list shared with all views of the same tensor.
         self.marks: list[str] = []
 
@@ -236,7 +241,7 @@ class Tensor(TorchMethods, ArrayMethods, ForeignFunctions, Operators, dpnp.ndarr
     @property
     def is_float(self) -> bool:
         """Whether the tensor has a gradient."""
-        return dtypes.is_float(self.dtype)
+        return dtypes.has_gradients(self.dtype)
 
     def __repr__(self) -> str:
         return f"Tensor({self.shape}, {self.dtype}, {self.desc})"
@@ -261,6 +266,13 @@ class Tensor(TorchMethods, ArrayMethods, ForeignFunctions, Operators, dpnp.ndarr
         return Tensor(
             self.trace, self.storage, desc, self.dtype, shape, self.offset + step, strides
         )
+
+    def pairs(self) -> Tensor:
+        """Return complex elements as their parts along one more axis."""
+        part = dtypes.part_of(self.dtype)
+        strides = None if self.strides is None else (*(2 * s for s in self.strides), 1)
+        shape = (*self.shape, 2)
+        return Tensor(self.trace, self.storage, self.desc, part, shape, self.offset, strides)
 
     def halves(self) -> Tensor:
         """Return 64-bit elements as pairs of int32 along one more axis."""

@@ -112,7 +112,7 @@ def _scattered(x: Tensor, grad: Tensor, axis: int, start: int, step: int) -> Ten
         whole.view(grad.shape, strides)
     except InvalidArguments:
         return _spread(x, grad, axis, slice(start, start + grad.shape[axis] * step, step))
-    whole = trace.zeros(desc, x.shape)
+    whole = trace.zeros(desc, x.shape, x.dtype)
     place = whole.view(grad.shape, strides, start * whole.strides[axis])
     scattered = trace.written_into(whole, place, grad)
     return trace.view(grad, scattered, lambda g: narrow(g, axis, start, grad.shape[axis], step))
@@ -174,7 +174,8 @@ def note_repeated(copy: Tensor, source: Tensor) -> None:
 
     Not in compiled functions, whose passes move and drop steps: they fuse the copy instead.
     """
-    if not copy.trace.is_compiled and copy.storage is not source.storage:
+    is_apart = not copy.trace.is_compiled and copy.storage is not source.storage
+    if is_apart and not dtypes.is_complex(copy.dtype):
         copy.storage.source = source
 
 

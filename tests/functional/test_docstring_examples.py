@@ -11,11 +11,13 @@ from sycl_dnn import functional as F
 from sycl_dnn.functional import docstring_examples
 
 FUNCTIONS = {name: getattr(F, name) for name in F.__all__} | {
-    f"linalg.{name}": getattr(F.linalg, name) for name in F.linalg.__all__
+    f"{part}.{name}": getattr(getattr(F, part), name)
+    for part in ("fft", "linalg")
+    for name in getattr(F, part).__all__
 }
 
 
-@pytest.mark.parametrize("module", [F, F.linalg], ids=["functional", "linalg"])
+@pytest.mark.parametrize("module", [F, F.fft, F.linalg], ids=["functional", "fft", "linalg"])
 def test_every_function_has_an_example(module):
     assert set(docstring_examples.read(module.__file__)) == set(module.__all__)
 

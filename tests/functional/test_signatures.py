@@ -65,6 +65,7 @@ def _rows(signature):
 
 #: ``torch.linalg``'s own pages name the operand so, the schemas ``input``.
 OPERANDS = {f"linalg.{n}": "x" if n == "vector_norm" else "A" for n in F.linalg.__all__}
+OPERANDS |= {f"fft.{n}": "input" for n in F.fft.__all__ if not n.endswith("freq")}
 FUNCTIONS = (set(F.__all__) - OWN - SEQUENCES - SEVERAL) | set(OPERANDS)
 
 

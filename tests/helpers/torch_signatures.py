@@ -103,6 +103,9 @@ def made(torch: Any) -> dict[str, Any]:
     functions = {name: _of_function(torch, name) for name in sorted(functional.__all__)}
     for name in functional.linalg.__all__:
         functions[f"linalg.{name}"] = _of_schema(torch, f"linalg_{name}")
+    for name in functional.fft.__all__:
+        if not name.endswith("freq"):
+            functions[f"fft.{name}"] = _of_schema(torch, f"fft_{name}")
     layers = {
         name: signature(kind)
         for name in [*sorted(nn.__all__), "RNNBase"]

@@ -18,7 +18,6 @@ from sycl_dnn.functional.arithmetic.operands import (
     PROMOTED,
     as_floats,
     by_nodes,
-    check_real,
     checked_operands,
     of_integers,
     result_dtype,
@@ -40,8 +39,6 @@ def pair(
 ) -> Tensor:
     """Apply a primitive to floats, and an operation or a dpnp function to integers."""
     a, b = checked_operands(name, input=a, other=b)
-    if kind in (A.binary_max, A.binary_min):
-        check_real(name, input=a, other=b)
     dtype = result_dtype(a, b)
     if dtype == "bool" and kind is A.binary_sub:
         raise TypeError(f"{name}: input and other must not both be bool; compare them with ne")
@@ -188,7 +185,6 @@ def div(
 ) -> Tensor:
     """Return ``input / other``."""
     a, b = checked_operands("div", input=input, other=other)
-    check_real("div", input=a, other=b)
     dtype = result_dtype(a, b)
     if rounding_mode is None:
         dtype = dtype if dtypes.is_float(dtype) else "float32"

@@ -18,7 +18,6 @@ from sycl_dnn.functional.arithmetic.operands import (
     as_floats,
     by_dpnp,
     by_nodes,
-    check_real,
     checked_operands,
     fits,
     number_or_tensor,
@@ -40,8 +39,6 @@ def _comparison(name: str, sign: str, function: Callable[..., Any]) -> Callable[
 
     def compare(input: Tensor | float, other: Tensor | float) -> dpnp.ndarray:
         a, b = checked_operands(name, input=input, other=other)
-        if name not in ("eq", "ne"):
-            check_real(name, input=a, other=b)
         dtype = result_dtype(a, b)
         if not dtypes.is_float(dtype):
             return of_integers(operation_of, function, "bool", a, b)
@@ -156,7 +153,6 @@ def clamp(
         raise ValueError("clamp: min or max must be given, got None for both")
     x, *limits = checked_operands("clamp", input=input, **bounds)
     bounds = dict(zip(bounds, limits, strict=True))
-    check_real("clamp", input=x, **bounds)
     if len({isinstance(v, Tensor) for v in limits}) > 1:
         raise TypeError("clamp: min and max must both be numbers or both arrays")
     dtype = result_dtype(x, *limits)

@@ -15,6 +15,7 @@ from sycl_dnn.call.operation import operation
 from sycl_dnn.device import default_queue
 from sycl_dnn.ir.node import Shape
 from sycl_dnn.kernels.expression import REGISTERS
+from sycl_dnn.lower import complex_values
 from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops.arithmetic import cast
@@ -39,6 +40,8 @@ def converted(x: Tensor, dtype: str) -> Tensor:
     """Convert a tensor: floats are rounded to nearest, conversions to integers truncate."""
     if x.dtype == dtype:
         return x
+    if dtypes.is_complex(dtype) or dtypes.is_complex(x.dtype):
+        return _of_complex(x, dtype)
     if dtype in dtypes.PACKED:
         return _packed(x, dtype)
     if x.dtype in _BY_ONEDNN and dtype in _BY_ONEDNN:
@@ -49,6 +52,15 @@ def converted(x: Tensor, dtype: str) -> Tensor:
         return computed(lambda node: cast(node, dtype), x)
     numpy_dtype = np.dtype(dtype)
     return constant_call(x.trace, lambda a: in_dtype(a, numpy_dtype), [x], x.shape, dtype)
+
+
+def _of_complex(x: Tensor, dtype: str) -> Tensor:
+    """Convert to or from complex numbers, whose imaginary parts other dtypes drop, as in torch."""
+    if not dtypes.is_complex(x.dtype):
+        return complex_values.converted(converted(x, dtypes.part_of(dtype)), dtype)
+    if dtypes.is_complex(dtype):
+        return complex_values.converted(x, dtype)
+    return converted(complex_values.parts(x)[0], dtype)
 
 
 def _packed(x: Tensor, dtype: str) -> Tensor:
@@ -82,27 +94,9 @@ def in_parts(x: Tensor) -> Parts:
         return Parts([x], lambda parts: parts[0])
     if dtype in dtypes.CARRIED:
         return Parts([x.trace.convert(x, "float32")], lambda parts: converted(parts[0], dtype))
-    numpy_dtype = np.dtype(dtype)
-    if numpy_dtype.kind != "c":
-        return Parts([converted(x, "int64")], lambda parts: converted(parts[0], dtype))
-    single = "float32" if numpy_dtype.itemsize == 8 else "float64"
-    tensors = [
-        x.trace.array_call(function, [x], [Out(x.shape, single)])[0] for function in (_real, _imag)
-    ]
-
-    def joined(parts: list[Tensor]) -> Tensor:
-        call = lambda real, imag: in_dtype(real + imag * 1j, numpy_dtype)  # noqa: E731
-        return x.trace.array_call(call, parts, [Out(parts[0].shape, dtype)])[0]
-
-    return Parts(tensors, joined)
-
-
-def _real(a: dpnp.ndarray) -> dpnp.ndarray:
-    return dpnp.real(a).copy()
-
-
-def _imag(a: dpnp.ndarray) -> dpnp.ndarray:
-    return dpnp.imag(a).copy()
+    if dtypes.is_complex(dtype):
+        return Parts(list(complex_values.parts(x)), lambda parts: complex_values.joined(*parts))
+    return Parts([converted(x, "int64")], lambda parts: converted(parts[0], dtype))
 
 
 @operation
@@ -238,6 +232,10 @@ def _as_running_code_expects(array: Any) -> Any:
     return in_manner(array) if trace is None else trace.capture(array)
 
 
+#: Dtypes of arrays of Python's numbers, by that of NumPy.
+_OF_PYTHON = {"float64": "float32", "complex128": "complex64"}
+
+
 def tensor(
     data: Any, *, dtype: str | np.dtype | type | None = None, device: Any = None,
     requires_grad: bool = False,
@@ -248,7 +246,7 @@ def tensor(
     ----------
     data : array_like
     dtype : str, NumPy dtype or scalar type, optional
-        By default that of an array; for Python values int64, bool or float32.
+        By default that of an array; for Python values int64, bool, float32 or complex64.
     device : dpctl.SyclQueue, dpctl.SyclDevice or str, optional
         The default device if omitted.
     requires_grad : bool
@@ -278,6 +276,6 @@ def tensor(
         place["sycl_queue"] = trace.queue if here else default_queue(device)
     if not hasattr(data, "shape"):
         data = np.asarray(data)
-        dtype = dtype or ("float32" if data.dtype == np.float64 else data.dtype.name)
+        dtype = dtype or _OF_PYTHON.get(data.dtype.name, data.dtype.name)
     result = asarray(data, dtype, **place)
     return _as_running_code_expects(result.copy() if result is data else result)

@@ -13,7 +13,7 @@ import dpnp
 from sycl_dnn._core import algorithm
 from sycl_dnn.call.operation import describe_out, named, operation, sections
 from sycl_dnn.functional.arithmetic.convert import converted
-from sycl_dnn.functional.arithmetic.operands import check_real, checked_array, of_integers
+from sycl_dnn.functional.arithmetic.operands import checked_array, of_integers
 from sycl_dnn.ir.node import OPERATIONS
 from sycl_dnn.lower.appendable import Eltwise, applied
 from sycl_dnn.trace.pointwise import NO_SHIFT, eltwise
@@ -199,8 +199,6 @@ def _function(
             return eltwise(input, kind, *factors)
         if name == "neg" and input.dtype == "bool":
             raise TypeError("neg: input must not be bool")
-        if integers is None or name == "abs":
-            check_real(name, input=input)
         if name == "square" and input.dtype == "bool":
             input = converted(input, "int64")
         if integers is None:

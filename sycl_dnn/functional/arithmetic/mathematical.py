@@ -17,7 +17,6 @@ from sycl_dnn.functional.arithmetic.elementwise import UNARY
 from sycl_dnn.functional.arithmetic.operands import (
     by_dpnp,
     by_nodes,
-    check_real,
     checked_array,
     checked_operands,
     of_integers,
@@ -33,12 +32,6 @@ _NARROW = "bfloat16 and float16 are computed in float32. "
 _ROUNDED = "Its gradient is 0. Integers are returned unchanged."
 
 
-def _real(name: str, input: Any) -> Tensor:
-    x = checked_array(name, "input", input)
-    check_real(name, input=x)
-    return x
-
-
 def _text(name: str, summary: str, dtype: str, notes: str) -> str:
     returns = f"Shape of ``input``, row-major; {dtype}"
     return UNARY.format(summary=summary, returns=returns, notes=notes, source=f"``torch.{name}``")
@@ -51,7 +44,7 @@ def _smooth(summary: str, row: Operation) -> Any:
     """Make a function from an operation."""
 
     def call(input: Tensor) -> Tensor:
-        x = _real(row.name, input)
+        x = checked_array(row.name, "input", input)
         dtype = str(x.dtype) if x.is_float else "float32"
         return by_nodes(row, x, wide=dtypes.wide(dtype), dtype=dtype)
 
@@ -88,7 +81,7 @@ def _step(summary: str, row: Operation) -> Any:
     """Make a function from a rounding operation; integers are returned unchanged."""
 
     def call(input: Tensor) -> Tensor:
-        x = _real(row.name, input)
+        x = checked_array(row.name, "input", input)
         dtype = str(x.dtype)
         if x.is_float:
             return by_nodes(row, x, wide=dtypes.wide(dtype), dtype=dtype)
@@ -213,7 +206,6 @@ def atan2(input: Tensor, other: Tensor) -> Tensor:
     Differentiable to any order. Source: ``torch.atan2``.
     """
     args = checked_operands("atan2", input=input, other=other)
-    check_real("atan2", input=args[0], other=args[1])
     dtype = dtypes.result_dtype(*args)
     dtype = dtype if dtypes.is_float(dtype) else "float32"
     return by_nodes(ops.ATAN2, *args, wide=dtypes.wide(dtype), dtype=dtype)
@@ -225,7 +217,6 @@ def _remainder(summary: str, row: Operation, function: Callable[..., Any]) -> An
 
     def call(input: Tensor | float, other: Tensor | float) -> Tensor:
         a, b = checked_operands(name, input=input, other=other)
-        check_real(name, input=a, other=b)
         dtype = dtypes.result_dtype(a, b)
         dtype = "int8" if dtype == "bool" else dtype
         if not dtypes.is_float(dtype):
@@ -265,7 +256,6 @@ remainder = _remainder(
 @operation
 def floor_divide(input: Tensor | float, other: Tensor | float) -> Tensor:
     """Return ``div(input, other, rounding_mode="floor")``."""
-    check_real("floor_divide", input=input, other=other)
     return div(input, other, rounding_mode="floor")
 
 

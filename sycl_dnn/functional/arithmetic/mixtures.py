@@ -16,7 +16,6 @@ from sycl_dnn.functional.arithmetic.mathematical import isnan
 from sycl_dnn.functional.arithmetic.operands import (
     by_nodes,
     check_arrays,
-    check_real,
     checked_operands,
     result_dtype,
 )
@@ -211,7 +210,6 @@ def nan_to_num(
     -----
     The gradient of replaced elements is 0. Source: ``torch.nan_to_num``.
     """
-    check_real("nan_to_num", input=input)
     if not input.is_float:
         return input
     largest = _LARGEST.get(str(input.dtype), 0.0)

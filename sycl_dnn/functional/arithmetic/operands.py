@@ -14,6 +14,7 @@ from sycl_dnn import tree
 from sycl_dnn.functional.arithmetic.convert import constant_call, converted
 from sycl_dnn.ir.node import Node, Operation
 from sycl_dnn.lower import (  # noqa: F401
+    complex_values,
     double_precision,
     eltwise_gradients,
     reduced_tensors,
@@ -72,13 +73,6 @@ def check_unpacked(name: str, argument: str, x: Tensor) -> Tensor:
             f"{name}: {argument} must not be of 4-bit numbers, got {x.dtype}; convert with astype"
         )
     return x
-
-
-def check_real(name: str, **operands: Any) -> None:
-    """Raise TypeError for the first named operand that is complex."""
-    for argument, x in operands.items():
-        if isinstance(x, Tensor) and x.dtype.startswith("complex"):
-            raise TypeError(f"{name}: {argument} must not be complex, got {x.dtype}")
 
 
 def broadcasts_to(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:

@@ -16,7 +16,6 @@ from sycl_dnn.functional.arithmetic.mathematical import isfinite, isnan, logical
 from sycl_dnn.functional.arithmetic.operands import (
     by_nodes,
     check_arrays,
-    check_real,
     checked_array,
     checked_operands,
     result_dtype,
@@ -48,7 +47,6 @@ def _of_one(
 
     def call(input: Tensor) -> Tensor:
         x = checked_array(name, "input", input)
-        check_real(name, input=x)
         if only_floats:
             check_float(name, input=x)
         dtype = _floats(str(x.dtype))
@@ -88,7 +86,6 @@ def _of_two(
 
     def call(input: Tensor | float, other: Tensor | float) -> Tensor:
         a, b = checked_operands(name, input=input, other=other)
-        check_real(name, input=a, other=b)
         dtype = result_dtype(a, b)
         if only_floats and not dtypes.is_float(dtype):
             raise TypeError(f"{name}: input and other must not both be integers, got {dtype}")
@@ -146,7 +143,6 @@ def heaviside(input: Tensor, values: Tensor) -> Tensor:
     """
     check_arrays("heaviside", input=input, values=values)
     checked_operands("heaviside", input=input, values=values)
-    check_real("heaviside", input=input)
     if values.dtype != input.dtype:
         raise TypeError(f"heaviside: values must have dtype {input.dtype}, got {values.dtype}")
     return where(eq(input, 0), values, converted(gt(input, 0), str(input.dtype)))
@@ -162,7 +158,6 @@ def signbit(input: Tensor) -> dpnp.ndarray:
     input : array (*)
     """
     x = checked_array("signbit", "input", input)
-    check_real("signbit", input=x)
     if not x.is_float:
         return lt(x, 0)
     return by_nodes(special.signbit, x, wide=dtypes.wide(str(x.dtype)), dtype="bool")
@@ -180,7 +175,6 @@ def float_power(input: Tensor | float, exponent: Tensor | float) -> Tensor:
         Shapes broadcast.
     """
     operands = checked_operands("float_power", input=input, exponent=exponent)
-    check_real("float_power", input=operands[0], exponent=operands[1])
     a, b = (converted(v, "float64") if isinstance(v, Tensor) else float(v) for v in operands)
     return pow(a, b)
 
@@ -204,7 +198,6 @@ def isclose(
     """
     check_arrays("isclose", input=input, other=other)
     checked_operands("isclose", input=input, other=other)
-    check_real("isclose", input=input, other=other)
     for argument, value in (("rtol", rtol), ("atol", atol)):
         if not value >= 0:
             raise ValueError(f"isclose: {argument} must not be negative, got {value}")

@@ -20,6 +20,7 @@ from sycl_dnn.functional.arithmetic.convert import asarray, constant_call, conve
 from sycl_dnn.functional.shape.reshaping import checked_int
 from sycl_dnn.ir.node import Node, number
 from sycl_dnn.kernels.expression import REGISTERS
+from sycl_dnn.lower.complex_values import joined
 from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops.arithmetic import EQ, cast
@@ -139,12 +140,23 @@ def _is_computed(dtype: str) -> bool:
     return dtype in REGISTERS and dtype in dtypes.DATA_TYPES
 
 
+def _check_value(name: str, value: Any, dtype: str) -> None:
+    """Raise TypeError for a complex number in a real array."""
+    if isinstance(value, complex) and not dtypes.is_complex(dtype):
+        raise TypeError(f"{name}: fill_value must be real for dtype {dtype}, got {value}")
+
+
 def filled_in(
     name: str, trace: Any, shape: tuple[int, ...], value: Any, dtype: str, device: Any = None
 ) -> Tensor:
     """Record a constant array of any dtype."""
     check_place(name, trace, device)
-    if _is_computed(dtype) and not isinstance(value, complex):
+    _check_value(name, value, dtype)
+    if dtypes.is_complex(dtype):
+        part = dtypes.part_of(dtype)
+        real, imag = (filled_in(name, trace, shape, v, part) for v in (value.real, value.imag))
+        return joined(real, imag)
+    if _is_computed(dtype):
         return computed(lambda number: broadcast_to(number, shape), filled(trace, value, (), dtype))
     wide = wide_of(dtype)
     return recorded(
@@ -162,6 +174,7 @@ def _filled(
     name: str, shape: tuple[int, ...], value: Any, dtype: Any, device: Any
 ) -> dpnp.ndarray | Array:
     dtype, trace = dtypes.name_of(dtype), running_trace()
+    _check_value(name, value, dtype)
     if trace is not None:
         return filled_in(name, trace, shape, value, dtype, device)
     wide = wide_of(dtype)

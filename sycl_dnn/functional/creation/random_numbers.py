@@ -10,10 +10,11 @@ import dpnp
 from sycl_dnn.call.operation import named
 from sycl_dnn.device import default_queue
 from sycl_dnn.functional.activation.dropout import NextSeed, generator, next_seed
-from sycl_dnn.functional.arithmetic.binary import sub
+from sycl_dnn.functional.arithmetic.binary import mul, sub
 from sycl_dnn.functional.arithmetic.comparison import clamp, lt
 from sycl_dnn.functional.arithmetic.convert import asarray, astype, constant_call, converted
 from sycl_dnn.functional.arithmetic.elementwise import log, neg
+from sycl_dnn.functional.complex_numbers.complex_parts import view_as_complex
 from sycl_dnn.functional.creation.factories import LIKE, check_place, documented, shape_of
 from sycl_dnn.functional.index.ordering import topk
 from sycl_dnn.functional.reduction.extremes import argmax
@@ -56,6 +57,10 @@ class _Draw:
 
 def _drawn(name: str, shape: tuple[int, ...], dtype: Any, trace: Any, queue: Any) -> Any:
     dtype = dtypes.name_of(dtype)
+    if dtypes.is_complex(dtype):
+        pairs = _drawn(name, (*shape, 2), dtypes.part_of(dtype), trace, queue)
+        # The variance of both parts together is 1.
+        return view_as_complex(mul(pairs, 0.5**0.5) if name.startswith("randn") else pairs)
     if not dtypes.is_float(dtype):
         raise TypeError(f"{name}: dtype must be floating-point, got {dtype}")
     draw = _Draw(shape, dtype, name.startswith("randn"))
@@ -243,6 +248,8 @@ def bernoulli(input: dpnp.ndarray | Array) -> dpnp.ndarray | Array:
     ``torch.bernoulli``.
     """
     uniform = _like("bernoulli", input, "float32")
+    if not dtypes.is_float(dtypes.name_of(input.dtype)):
+        raise TypeError(f"bernoulli: input must be floating-point, got {input.dtype}")
     return in_manner(astype(lt(uniform, astype(input, "float32")), input.dtype))
 
 

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 from sycl_dnn.call.operation import named, operation, templated
-from sycl_dnn.functional.arithmetic.operands import check_real
 from sycl_dnn.functional.index.gathering import gathered
 from sycl_dnn.functional.index.ordering import ordered
 from sycl_dnn.functional.reduction.extremes import ValuesAndIndices
@@ -114,7 +113,6 @@ def _median(name: str, summary: str, notes: str, skips_nan: bool) -> Any:
     def call(
         input: Tensor, dim: int | None = None, keepdim: bool = False
     ) -> Tensor | ValuesAndIndices:
-        check_real(name, input=input)
         if dim is None:
             return _of_all(name, input, skips_nan)
         axis = check_axis(name, dim, input.ndim)

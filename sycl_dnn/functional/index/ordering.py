@@ -12,7 +12,6 @@ from sycl_dnn.call.operation import operation, templated
 from sycl_dnn.functional.arithmetic.convert import asarray, astype, constant_call, converted
 from sycl_dnn.functional.arithmetic.operands import (
     by_values,
-    check_real,
     check_values,
     not_an_array,
 )
@@ -128,7 +127,6 @@ def ordered(
 ) -> tuple[int, Tensor]:
     """Return the axis, and the indices of the first ``count`` elements in order."""
     axis = check_axis(name, dim, x.ndim)
-    check_real(name, input=x)
     if not x.ndim:
         return axis, zeros(x.trace, (), "int64")
     count = x.shape[axis] if count is None else count

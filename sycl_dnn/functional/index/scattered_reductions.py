@@ -12,7 +12,7 @@ from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.binary import div
 from sycl_dnn.functional.arithmetic.comparison import eq, where
 from sycl_dnn.functional.arithmetic.convert import converted
-from sycl_dnn.functional.arithmetic.operands import check_arrays, check_real
+from sycl_dnn.functional.arithmetic.operands import check_arrays
 from sycl_dnn.functional.index.gathering import aligned
 from sycl_dnn.functional.index.selected import selected, written
 from sycl_dnn.ir.node import Node, number
@@ -172,7 +172,6 @@ def scatter_reduce(
         choices = "'sum', 'mean', 'prod', 'amax' or 'amin'"
         raise ValueError(f"{name}: reduce must be {choices}, got {reduce!r}")
     check_arrays(name, src=src)
-    check_real(name, input=input)
     if input.dtype == "bool":
         raise TypeError(f"{name}: input must not be bool")
     parts = aligned(name, input, dim, index, src)

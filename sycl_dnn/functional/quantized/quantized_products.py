@@ -244,7 +244,7 @@ def integer_product(
 
 
 @operation
-def _linear(input, weight, bias, out_scale, out_zero_point, out_dtype):
+def _quantized_linear(input, weight, bias, out_scale, out_zero_point, out_dtype):
     name = "quantized_linear"
     x = per_tensor(name, input)
     weight = checked(name, "weight", weight, INTEGERS)
@@ -309,12 +309,12 @@ def quantized_linear(
     Source: oneDNN developer guide, "Matrix Multiplication" and "Quantization".
     """
     dtype = result_dtype(out_dtype, out_scale, input)
-    result = _linear(input, weight, bias, out_scale, out_zero_point, dtype)
+    result = _quantized_linear(input, weight, bias, out_scale, out_zero_point, dtype)
     return with_scale(result, out_scale, out_zero_point)
 
 
 @operation
-def _matmul(input, other, out_scale, out_zero_point, out_dtype):
+def _quantized_matmul(input, other, out_scale, out_zero_point, out_dtype):
     name = "quantized_matmul"
     x, weight = per_tensor(name, input), checked(name, "other", other, INTEGERS)
     fits = min(x.ndim, weight.ndim) >= 2 and x.shape[-1] == weight.shape[-2]
@@ -367,5 +367,5 @@ def quantized_matmul(
     Source: oneDNN developer guide, "Matrix Multiplication" and "Quantization".
     """
     dtype = result_dtype(out_dtype, out_scale, input)
-    result = _matmul(input, other, out_scale, out_zero_point, dtype)
+    result = _quantized_matmul(input, other, out_scale, out_zero_point, dtype)
     return with_scale(result, out_scale, out_zero_point)

@@ -10,7 +10,7 @@ from sycl_dnn.functional.arithmetic.binary import div, mul, sub
 from sycl_dnn.functional.arithmetic.comparison import clamp
 from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.arithmetic.elementwise import sqrt
-from sycl_dnn.functional.arithmetic.operands import check_arrays, check_real
+from sycl_dnn.functional.arithmetic.operands import check_arrays
 from sycl_dnn.functional.product.matmul import matmul
 from sycl_dnn.functional.reduction.sums import mean, sum
 from sycl_dnn.functional.shape.axes import diagonal
@@ -21,7 +21,6 @@ _WORDS = {"types": "``input`` is bool or complex.", "notes": SMOOTH}
 
 
 def _variables(name: str, x: Tensor) -> Tensor:
-    check_real(name, input=x)
     if x.dtype == "bool":
         raise TypeError(f"{name}: input must not be bool")
     if x.ndim > 2:

@@ -6,12 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import dpnp
-
+from sycl_dnn.call.complex_arguments import RULES
 from sycl_dnn.call.operation import SMOOTH, described_as_torch, operation, templated
 from sycl_dnn.functional.arithmetic.binary import sub
 from sycl_dnn.functional.arithmetic.comparison import ne
-from sycl_dnn.functional.arithmetic.convert import constant_call, converted, in_parts
+from sycl_dnn.functional.arithmetic.convert import converted, in_parts
 from sycl_dnn.functional.arithmetic.operands import (
     broadcasts_to,
     check_arrays,
@@ -87,8 +86,7 @@ def _converted(name: str, input: Tensor, dim: Any, dtype: Any) -> tuple[Tensor, 
     if dtype is not None:
         dtype = dtypes.name_of(dtype)
     else:
-        is_inexact = input.is_float or str(input.dtype).startswith("complex")
-        dtype = str(input.dtype) if is_inexact else "int64"
+        dtype = str(input.dtype) if input.is_float else "int64"
     if dtype == "bool":
         raise TypeError(f"{name}: dtype must not be bool, got bool")
     return converted(input, dtype), axis
@@ -119,9 +117,8 @@ def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
 def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     """Return the cumulative products along an axis."""
     x, axis = _converted("cumprod", input, dim, dtype)
-    if str(x.dtype).startswith("complex") and x.ndim and x.size:
-        call = lambda a: dpnp.cumprod(a, axis=axis, dtype=a.dtype)  # noqa: E731
-        return constant_call(x.trace, call, [x], x.shape, x.dtype)
+    if dtypes.is_complex(x.dtype):
+        return RULES["cumprod"](x, axis)
     return _scanned(CUMPROD, x, axis)
 
 
@@ -140,7 +137,7 @@ def logcumsumexp(input: Tensor, dim: int) -> Tensor:
 
 def _extremes(name: str, operation: Operation, x: Tensor, dim: Any) -> ValuesAndIndices:
     axis = check_axis(name, dim, x.ndim)
-    if str(x.dtype).startswith("complex") or x.dtype == "uint64":
+    if x.dtype == "uint64":
         raise TypeError(f"{name}: input must have a real dtype but uint64, got {x.dtype}")
     if not (x.ndim and x.size):
         return ValuesAndIndices(x, zeros(x.trace, x.shape, "int64"))

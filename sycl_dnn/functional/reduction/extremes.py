@@ -12,7 +12,6 @@ import dpnp
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.binary import maximum, minimum
 from sycl_dnn.functional.arithmetic.operands import by_dpnp as elementwise_by_dpnp
-from sycl_dnn.functional.arithmetic.operands import check_real
 from sycl_dnn.functional.reduction.sums import (
     ALL,
     axes_of,
@@ -40,7 +39,6 @@ def _extreme(
 ) -> Tensor:
     axes = axes_of(name, dim, x.ndim)
     _check_not_empty(name, x, axes)
-    check_real(name, input=x)
     if x.is_float or has_kernel(str(x.dtype)):
         return by_kernel(operation, x, axes, keepdim, dtype=str(x.dtype))
     return by_dpnp(functools.partial(function, axis=axes or None), x, axes, keepdim, x.dtype)
@@ -76,7 +74,6 @@ _ONE = {"dim": "int, optional", "which": "The axis to reduce, all by default.", 
 
 def _arg_extreme(name: str, x: Tensor, dim: Any, keepdim: bool) -> Tensor:
     """Return int64 indices of the extremes, the first one on ties."""
-    check_real(name, input=x)
     axes = axes_of(name, None if dim is None else check_axis(name, dim, x.ndim), x.ndim)
     _check_not_empty(name, x, axes)
     operation, function = _ARG_EXTREMES[name]
@@ -221,5 +218,4 @@ class MinAndMax(NamedTuple):
 )  # fmt: skip
 def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> MinAndMax:
     """Return the minimum and the maximum."""
-    check_real("aminmax", input=input)
     return MinAndMax(amin(input, dim, keepdim), amax(input, dim, keepdim))

@@ -12,7 +12,6 @@ from sycl_dnn.functional.arithmetic.comparison import eq, where
 from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.arithmetic.elementwise import check_float
 from sycl_dnn.functional.arithmetic.mathematical import isnan
-from sycl_dnn.functional.arithmetic.operands import check_real
 from sycl_dnn.functional.reduction.sums import documented, sum
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace.values import Tensor
@@ -30,7 +29,6 @@ def nansum(
     dtype: Any = None,
 ) -> Tensor:
     """Return the sum of the elements that are not NaN."""
-    check_real("nansum", input=input)
     numbers = where(isnan(input), 0, input) if input.is_float else input
     return sum(numbers, dim, keepdim, dtype=dtype)
 

@@ -12,6 +12,7 @@ import dpnp
 import numpy as np
 
 from sycl_dnn._core import algorithm
+from sycl_dnn.call.complex_arguments import RULES
 from sycl_dnn.call.operation import SMOOTH, described_as_torch, operation, templated
 from sycl_dnn.functional.arithmetic.convert import constant_call, converted
 from sycl_dnn.functional.arithmetic.operands import by_nodes, check_unpacked
@@ -148,22 +149,21 @@ def _reduced(
     """Sum or multiply by a generated kernel: narrow floats in float32, integers in 64 bits."""
     axes = axes_of(name, dim, x.ndim)
     dtype = dtypes.name_of(dtype) if dtype is not None else _wide(x)
-    if x.dtype.startswith("complex") and not dtype.startswith("complex"):
-        raise TypeError(f"{name}: dtype must be complex for input of {x.dtype}, got {dtype}")
+    if dtypes.is_complex(dtype):
+        return RULES[name](converted(x, dtype), dim, keepdim)
     if not dtypes.is_float(dtype):
         return _of_integers(name, function, x, axes, keepdim, dtype)
     return drop_axes(reduce(kind, converted(x, dtype), axes), axes, keepdim)
 
 
 def _wide(x: Tensor) -> str:
-    """Return the dtype of a sum: unchanged for floats and complex numbers, 64-bit for integers."""
-    if x.is_float or x.dtype.startswith("complex") or x.dtype == "uint64":
+    """Return the dtype of a sum: unchanged for floats, 64-bit for integers."""
+    if x.is_float or x.dtype == "uint64":
         return x.dtype
     return "int64"
 
 
-_INTEGERS = """Integers give int64, uint64 itself, complex numbers their dtype, without a gradient.
-bfloat16 is summed in float32."""
+_INTEGERS = """Integers give int64, uint64 itself. bfloat16 is summed in float32."""
 
 
 @operation
@@ -196,8 +196,9 @@ def mean(
 
 
 @operation
-@documented("Integers give int64, uint64 itself, complex numbers their dtype, without a\n"
-            "gradient; that of floats is correct at zeros.", parameters=_DTYPE)  # fmt: skip
+@documented(
+    "Integers give int64, uint64 itself. The gradient is correct at zeros.", parameters=_DTYPE
+)
 def prod(
     input: Tensor,
     dim: int | Sequence[int] | None = None,

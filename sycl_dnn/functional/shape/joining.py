@@ -21,6 +21,8 @@ from sycl_dnn.trace.values import Storage, Tensor
 from sycl_dnn.trace.views import narrow as narrow_of_views
 from sycl_dnn.trace.views import reshape
 
+#: Dtypes of which oneDNN's concat has an implementation on CPUs.
+_JOINED = frozenset(dtypes.FLOATS) - {"float64"}
 #: oneDNN supports at most 1,024 sources; more are joined in groups first.
 _MAX_SOURCES = 512
 
@@ -49,7 +51,7 @@ def _concat(parts: Sequence[Tensor], axis: int, shape: tuple[int, ...]) -> Tenso
     first = parts[0]
     is_fast = (
         first.is_float
-        and first.dtype != "float64"  # concat does not support it on CPUs
+        and first.dtype in _JOINED
         and joins(first.trace.engine, first.dtype)
         and all(_is_ordered_as(p, first) for p in parts)
     )
@@ -98,7 +100,7 @@ def _with_gradients(result: Tensor, empty: Sequence[Tensor]) -> Tensor:
 
     def rule(entry: Entry, grads: dict[str, Tensor]) -> dict[str, Tensor]:
         grads_of_empty = {
-            n: t.trace.zeros(layout.row_major(t.shape, t.dtype))
+            n: t.trace.zeros(layout.row_major(t.shape, t.dtype), t.shape, t.dtype)
             for n, t in entry.inputs.items()
             if n != "joined"
         }
@@ -232,7 +234,7 @@ def pieces(x: Tensor, axis: int, sizes: Sequence[int]) -> list[Tensor]:
 
 
 def _zeros_like(x: Tensor) -> Tensor:
-    return x.trace.zeros(layout.like(x.desc, x.dtype), x.shape)
+    return x.trace.zeros(layout.like(x.desc, x.dtype), x.shape, x.dtype)
 
 
 @operation

@@ -31,6 +31,8 @@ from sycl_dnn.trace.views import filled, reshape, transpose
 
 def _wide(name: str, argument: str, x: Any) -> dpnp.ndarray:
     check_values(name, argument, x)
+    if dtypes.is_complex(x.dtype):
+        raise TypeError(f"{name}: {argument} must not be complex, got {x.dtype}")
     return x if x.dtype in ("float32", "float64") else astype(x, "float32")
 
 

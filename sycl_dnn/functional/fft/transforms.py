@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The transforms that ``dpnp.fft`` (oneMKL) computes, recorded with their gradients.
+
+All are linear: the gradient is the adjoint, a transform in the other direction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import dpnp
+import numpy as np
+
+from sycl_dnn.functional.arithmetic.binary import mul
+from sycl_dnn.functional.arithmetic.convert import converted
+from sycl_dnn.functional.shape.joining import narrow
+from sycl_dnn.functional.shape.padding import pad
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.trace.pointwise import zeros
+from sycl_dnn.trace.steps import Out
+from sycl_dnn.trace.values import Tensor
+
+#: By normalization: that of the adjoint in the other direction.
+ADJOINT = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
+
+
+def _recorded(function: Any, x: Tensor, shape: Sequence[int], dtype: str, adjoint: Any) -> Tensor:
+    shape = tuple(shape)
+    if 0 in shape:
+        result = zeros(x.trace, shape, dtype)
+        return x.trace.view(x, result, lambda g: zeros(g.trace, x.shape, x.dtype))
+
+    def rule(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:
+        return {"0": adjoint(grads["0"])}
+
+    return x.trace.array_call(function, [x], [Out(shape, dtype)], rule)[0]
+
+
+def of_complex(x: Tensor, axes: Sequence[int], is_inverse: bool, norm: str) -> Tensor:
+    """Transform complex numbers along axes, in either direction."""
+    if not axes:
+        return x
+    name, axes = "ifftn" if is_inverse else "fftn", tuple(axes)
+
+    def call(a: Any) -> Any:
+        return getattr(dpnp.fft, name)(a, axes=axes, norm=norm)
+
+    call.__name__ = name
+
+    def adjoint(g: Tensor) -> Tensor:
+        return of_complex(g, axes, not is_inverse, ADJOINT[norm])
+
+    return _recorded(call, x, x.shape, str(x.dtype), adjoint)
+
+
+def of_real(x: Tensor, axis: int, norm: str) -> Tensor:
+    """Transform real numbers along an axis: the half with frequencies that are not negative."""
+    n = x.shape[axis]
+    shape = [n // 2 + 1 if i == axis else m for i, m in enumerate(x.shape)]
+
+    def rfft(a: Any) -> Any:
+        return dpnp.fft.rfft(a, axis=axis, norm=norm)
+
+    def adjoint(g: Tensor) -> Tensor:
+        return to_real(_weighted(g, axis, n, 0.5), axis, n, ADJOINT[norm])
+
+    return _recorded(rfft, x, shape, dtypes.complex_of(str(x.dtype)), adjoint)
+
+
+def to_real(z: Tensor, axis: int, n: int, norm: str) -> Tensor:
+    """Return the ``n`` real numbers whose transform has a half, along an axis."""
+    shape = [n if i == axis else m for i, m in enumerate(z.shape)]
+
+    def irfft(a: Any) -> Any:
+        return dpnp.fft.irfft(a, n=n, axis=axis, norm=norm)
+
+    def adjoint(g: Tensor) -> Tensor:
+        return _weighted(of_real(g, axis, ADJOINT[norm]), axis, n, 2.0)
+
+    return _recorded(irfft, z, shape, dtypes.part_of(z.dtype), adjoint)
+
+
+def _weighted(z: Tensor, axis: int, n: int, weight: float) -> Tensor:
+    """Scale the frequencies that stand for two: all but 0 and, if ``n`` is even, the highest."""
+    weights = np.full(n // 2 + 1, weight)
+    weights[0] = 1
+    if n % 2 == 0:
+        weights[-1] = 1
+    shape = [-1 if i == axis else 1 for i in range(z.ndim)]
+    part = dtypes.part_of(z.dtype)
+    return mul(z, z.trace.literal(weights.reshape(shape), part))
+
+
+def resized(x: Tensor, axis: int, n: int) -> Tensor:
+    """Return ``n`` elements along an axis: the first ones, or all and zeros."""
+    size = x.shape[axis]
+    if n <= size:
+        return x if n == size else narrow(x, axis, 0, n)
+    return pad(x, (0, 0) * (x.ndim - 1 - axis) + (0, n - size))
+
+
+def as_complex(x: Tensor) -> Tensor:
+    """Return a tensor of complex numbers."""
+    return converted(x, dtypes.complex_of(str(x.dtype)))
