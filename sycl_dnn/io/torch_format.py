@@ -83,9 +83,9 @@ def _flat(value: Any, path: str) -> Iterator[tuple[str, Any]]:
 
 
 def _stored(torch: Any, name: str, tensor: Any) -> Stored:
-    if tensor.layout != torch.strided or tensor.is_quantized or tensor.is_complex():
+    if tensor.layout != torch.strided or tensor.is_quantized:
         raise ValueError(f"{name} is a tensor of {tensor.dtype} and {tensor.layout}")
-    tensor = tensor.detach().resolve_neg().contiguous()
+    tensor = tensor.detach().resolve_conj().resolve_neg().contiguous()
     dtype = str(tensor.dtype).removeprefix("torch.")
     dtype = _SHORT.get(dtype, dtype)
     carrier = dtypes.CARRIED.get(dtype)

@@ -64,6 +64,8 @@ class Placement:
     ) -> Any:  # fmt: skip
         """Convert floating-point arrays to a dtype, or copy all arrays to a device, in place.
 
+        Complex arrays keep their dtype.
+
         Parameters
         ----------
         *args

@@ -28,9 +28,9 @@ channels_last, contiguous_format, preserve_format = "channels_last", "contiguous
 #: torch's dtypes whose names differ.
 _DTYPES = {
     "float": "float32", "double": "float64", "half": "float16", "long": "int64", "int": "int32",
-    "short": "int16", **{name: name for name in (
+    "short": "int16", "cfloat": "complex64", "cdouble": "complex128", **{name: name for name in (
         "float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8",
-        "bool")},
+        "bool", "complex64", "complex128")},
 }  # fmt: skip
 #: Names of ``sycl_dnn`` that mean the same in torch.
 _BLOCKS = ("compile", "enable_grad", "inference_mode", "manual_seed", "no_grad", "set_grad_enabled")

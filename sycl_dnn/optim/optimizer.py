@@ -116,7 +116,9 @@ class Optimizer:
     filter that accepts a parameter's name determines the options that override the defaults.
     Parameters whose gradient is None are not updated.
 
-    Arithmetic is in float32 (float64 for float64). With ``master_weights`` the state has float32
+    Arithmetic is in float32 (float64 for float64). Complex parameters are updated as pairs of real
+    numbers, as in torch, and their state is that of the pairs; rules that do not update elements
+    independently refuse them. With ``master_weights`` the state has float32
     copies of narrower parameters, to which updates are applied without rounding.
     """
 
@@ -196,10 +198,7 @@ class Optimizer:
         check_untied(type(self).__name__, params)
         state: State = {}
         for name, p in named(params):
-            if not dtypes.is_float(str(p.dtype)):
-                raise TypeError(
-                    f"{type(self).__name__}: {name} must be floating-point, got {p.dtype}"
-                )
+            self._check_dtype(name, p)
             wide = _wide(p)
             for slot, value in self.slots(wide, self._options_of(name)).items():
                 state.setdefault(slot, {})[name] = value
@@ -374,18 +373,24 @@ class Optimizer:
                 f"{type(self).__name__}: the gradient of {name} must have shape {p.shape}, got "
                 f"{g.shape}"
             )
-        if not dtypes.is_float(str(g.dtype)):
+        self._check_dtype(f"the gradient of {name}", g)
+
+    def _check_dtype(self, name: str, x: Any) -> None:
+        dtype = str(x.dtype)
+        if dtypes.is_complex(dtype) and not self.is_elementwise:
             raise TypeError(
-                f"{type(self).__name__}: the gradient of {name} must be floating-point, got "
-                f"{g.dtype}"
+                f"{type(self).__name__}: {name} must be real, got {dtype}: its rule does not "
+                "update elements independently"
             )
+        if not dtypes.has_gradients(dtype):
+            raise TypeError(f"{type(self).__name__}: {name} must be floating-point, got {dtype}")
 
     def _one(self, row: Row, o: Options) -> tuple[Any, dict[str, Any]]:
         slots = dict(row.slots)
         master = slots.pop("master", None)
         wide = _wide(row.p) if master is None else master
         try:
-            g = F.astype(row.g, str(wide.dtype))
+            g = F.astype(_wide(row.g), str(wide.dtype))
             g = F.neg(g) if getattr(o, "maximize", False) else g
             moved, slots = self.moved(wide, g, slots, o)
         except KeyError as error:
@@ -394,6 +399,8 @@ class Optimizer:
             ) from None
         if master is not None:
             slots = {**slots, "master": moved}
+        is_complex = dtypes.is_complex(str(row.p.dtype))
+        moved = F.view_as_complex(moved) if is_complex else moved
         return F.astype(moved, str(row.p.dtype)), slots
 
 
@@ -431,6 +438,9 @@ def _slots_of(name: str, state: State) -> dict[str, Any]:
 
 
 def _wide(p: Any) -> Any:
+    """Return an array in the dtype of the arithmetic; complex numbers as pairs."""
+    if dtypes.is_complex(str(p.dtype)):
+        return F.view_as_real(p)
     return p if str(p.dtype) in _WIDE else F.astype(p, "float32")
 
 
