@@ -126,8 +126,11 @@ class Parts(NamedTuple):
         # Divided by the larger part first: squares of large numbers would overflow.
         sizes = ops.ABS(other.real), ops.ABS(other.imag)
         larger = ops.STOP_GRADIENT(ops.MAXIMUM(*sizes))
+        one = number(1, larger.dtype)
         is_zero = ops.EQ(larger, number(0, larger.dtype))
-        scale = ops.where(is_zero, number(1, larger.dtype), larger)
+        scale = ops.where(is_zero, one, larger)
+        # What is not chosen must be finite, or the gradient would be NaN.
+        sizes = ops.where(is_zero, sizes[0], one), ops.where(is_zero, sizes[1], one)
         (a, b), (c, d) = ((z.real / scale, z.imag / scale) for z in (self, other))
         square = c * c + d * d
         real = ops.where(is_zero, a / sizes[0], (a * c + b * d) / square)

@@ -20,9 +20,12 @@ def provide(layer: ModuleType, *others: ModuleType) -> None:
     _layer, _others = layer, others
 
 
-def is_public(name: str) -> bool:
-    """Whether ``sycl_dnn.functional`` has a function of this name."""
-    return hasattr(_layer, name)
+def public_name(name: str) -> str | None:
+    """Return the name of a function in ``sycl_dnn.functional`` or its modules; None without one."""
+    if callable(getattr(_layer, name, None)):
+        return name
+    parts = [part for part in ("fft", "linalg") if hasattr(getattr(_layer, part, None), name)]
+    return f"{parts[0]}.{name}" if parts else None
 
 
 def add_methods(methods: dict[str, Any]) -> None:

@@ -144,8 +144,9 @@ def instead(name: str) -> str:
         return f"the operator that makes a new array, as in a = a {_SIGNS[name]} b"
     plain = name.removeprefix("r")
     for candidate in (NAMES.get(name), name, NAMES.get(plain), plain):
-        if candidate and functions.is_public(candidate):
-            return f"sycl_dnn.functional.{candidate}"
+        found = functions.public_name(candidate) if candidate else None
+        if found:
+            return f"sycl_dnn.functional.{found}"
     if name in vars(ArrayMethods) and not getattr(vars(ArrayMethods)[name], "is_refused", False):
         return f"the array's own method {name}"
     return "sycl_dnn.array_function, which runs functions of dpnp's while a function is traced"

@@ -423,7 +423,7 @@ ADDED: dict[str, Callable[..., Any]] = {
     "long": _as("int64"), "new_empty": _constant(0), "new_full": _new_full,
     "new_ones": _constant(1), "new_zeros": _constant(0),
     "new_tensor": _new_tensor, "cuda": _itself, "xpu": _itself, "get_device": lambda x: 0,
-    "numel": lambda x: math.prod(x.shape), "permute": _permute,
+    "numel": lambda x: math.prod(x.shape), "numpy": lambda x: x.asnumpy(), "permute": _permute,
     "reshape_as": lambda x, other: functions.reshape(x, other.shape),
     "swapdims": _transpose, "t": lambda x: functions.transpose(x, 0, 1), "to": _to,
     "type": _to, "type_as": lambda x, other: functions.astype(x, other.dtype),

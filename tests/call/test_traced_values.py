@@ -146,7 +146,7 @@ FOREIGN = {
     "dpnp.diagonal": (lambda x: dpnp.diagonal(x), "use sycl_dnn.functional.diagonal"),
     "dpnp.copy": (lambda x: dpnp.copy(x), "the array's own method copy"),
     "dpnp.cbrt": (lambda x: dpnp.cbrt(x), "use sycl_dnn.array_function"),
-    "dpnp.fft": (lambda x: dpnp.fft.fft(x), "use sycl_dnn.array_function"),
+    "dpnp.fft": (lambda x: dpnp.fft.fft(x), "use sycl_dnn.functional.fft.fft"),
     "numpy.exp": (lambda x: np.exp(x), "use sycl_dnn.functional.exp"),
     "numpy.sum": (lambda x: np.sum(x), "use sycl_dnn.functional.sum"),
     "numpy.add": (lambda x: np.add(x, x), "use sycl_dnn.functional.add"),

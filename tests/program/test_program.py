@@ -25,7 +25,9 @@ def trace(queue):
 @pytest.fixture
 def value(trace):
     def make(**traits):
-        return Tensor(trace, Storage(DESC, **traits), DESC, "float32", DESC.dims)
+        storage = Storage(DESC, **traits)
+        storage.dtype = "float32"
+        return Tensor(trace, storage, DESC, "float32", DESC.dims)
 
     return make
 
