@@ -277,5 +277,6 @@ def _of_rank(name: str, rank: int, definition: Callable[..., Any], absent: str) 
     if rank == 1 and absent:
         text = re.sub(rf"^{absent} : .*\n(    .*\n)*", "", text, flags=re.MULTILINE)
     body.__signature__ = signature  # type: ignore[attr-defined]
+    body.__annotations__ = {p.name: p.annotation for p in parameters}
     body.__module__ = definition.__module__
     return operation(named(body, name, _in_words(text, rank)))

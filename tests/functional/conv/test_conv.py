@@ -212,6 +212,9 @@ def test_refused_dtypes(queue):
         F.conv2d(x, sycl_dnn.asarray(w, "bfloat16"))
     with pytest.raises(TypeError, match="input must have a floating-point dtype"):
         F.conv2d(x.astype("i4"), w.astype("i4"))
+    for name, arguments in (("input", ((1, 2), w)), ("weight", (x, [1])), ("bias", (x, w, "no"))):
+        with pytest.raises(TypeError, match=f"{name} must be a dpnp.ndarray or Array, got"):
+            F.conv2d(*arguments)
 
 
 @pytest.mark.parametrize("n", [1, 2])
