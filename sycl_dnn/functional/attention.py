@@ -20,6 +20,7 @@ from sycl_dnn.functional.shape.joining import join
 from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn.reference_code import is_slow_reference
 from sycl_dnn.ops.arithmetic import EQ, GT, LE, NE, cast, where
+from sycl_dnn.trace.captured_inputs import drawing
 from sycl_dnn.trace.descriptors import parameters_of
 from sycl_dnn.trace.pointwise import add, broadcast_to, mul
 from sycl_dnn.trace.recording import Trace
@@ -263,6 +264,7 @@ def _merged_batch(
     return flat, mask
 
 
+@drawing
 @operation
 def scaled_dot_product_attention(
     query: Tensor,

@@ -109,10 +109,13 @@ def _run(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if any(map(nested_arguments.is_array, operands)) and not any(map(_is_traced, operands)):
             return in_manner(program(*args, **kwargs))
     leaves = _leaves(module, args, kwargs)
-    if any(map(_is_traced, leaves)):
-        module, args, kwargs = _captured(leaves, module, args, kwargs)
+    trace = nested_arguments.trace_of_leaves(leaves)
+    if trace is None and not any(nested_arguments.is_array(v) for v in leaves):
         return forward(module, *args, **kwargs)
-    if not any(nested_arguments.is_array(v) for v in leaves):
+    if trace is None and module.training:  # a traced function captures both: it draws in each call
+        trace = running_trace()
+    if trace is not None:
+        module, args, kwargs = (_copy(trace, value) for value in (module, args, kwargs))
         return forward(module, *args, **kwargs)
     if hooks.are_inside(module):
         return _in_parts(module, args, kwargs)

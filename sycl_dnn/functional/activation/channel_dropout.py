@@ -19,6 +19,7 @@ from sycl_dnn.functional.arithmetic.elementwise import check_float
 from sycl_dnn.functional.embeddings import one_hot
 from sycl_dnn.functional.reduction.extremes import argmax
 from sycl_dnn.functional.shape.reshaping import check_axis
+from sycl_dnn.trace.captured_inputs import of_this_call
 from sycl_dnn.trace.pointwise import linear_map
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
@@ -231,6 +232,7 @@ def gumbel_softmax(
     """
     if not tau > 0:
         raise ValueError(f"gumbel_softmax: tau must be positive, got {tau}")
+    logits = of_this_call(logits)
     seed_value = seed_of("gumbel_softmax", seed, isinstance(logits, Tensor))
     keywords = {} if out is None else {"out": out}
     return _gumbel_softmax(logits, seed_value, float(tau), bool(hard), dim, **keywords)

@@ -17,14 +17,21 @@ from sycl_dnn.ir.node import Node
 from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops.arithmetic import cast, where
+from sycl_dnn.trace.captured_inputs import of_this_call
 from sycl_dnn.trace.frozen import Seed
 from sycl_dnn.trace.pointwise import linear_map, shown
+from sycl_dnn.trace.refusals import NeedsArrays
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.torch_methods import is_torch, overwritten
+from sycl_dnn.trace.trace_state import running_trace
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import axis_order
 
 _SEEDS = 2**63
+_DRAWN_ONCE = (
+    "a function given to compile or plan would draw the random numbers of this call only once, "
+    "since it captures all arrays of the call; pass one of them as an argument"
+)
 _lock = threading.Lock()
 _generator = np.random.default_rng()
 
@@ -123,7 +130,16 @@ class NextSeed(Seed):
         super().__init__(0)
 
     def bytes(self) -> bytes:
-        """Return the next seed of the sequence."""
+        """Return the next seed of the sequence.
+
+        Raises
+        ------
+        NeedsArrays
+            A function is being traced for compile or plan: all calls would have the same numbers.
+        """
+        trace = running_trace()
+        if trace is not None and not hasattr(trace, "evaluated"):  # one that runs on each call
+            raise NeedsArrays(_DRAWN_ONCE)
         return np.int64(next_seed()).tobytes()
 
 
@@ -194,6 +210,8 @@ def dropped(
     """Call ``body(input, seed, p)`` with the arguments that all dropout functions share."""
     if not 0 <= p <= 1:
         raise ValueError(f"{name}: p must be in [0, 1], got {p}")
+    if p and training:
+        input = of_this_call(input)
     is_traced = isinstance(input, Tensor)
     p = float(p) if training else 0.0
     is_identity = p == 0 and out is None

@@ -10,11 +10,13 @@ from sycl_dnn.functional.arithmetic.binary import add, mul
 from sycl_dnn.functional.arithmetic.comparison import le, where
 from sycl_dnn.functional.arithmetic.elementwise import pointwise
 from sycl_dnn.functional.creation.random_numbers import rand_like
+from sycl_dnn.trace.captured_inputs import drawing
 
 if TYPE_CHECKING:
     from sycl_dnn.trace.values import Tensor
 
 
+@drawing
 @pointwise
 def rrelu(
     input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False,

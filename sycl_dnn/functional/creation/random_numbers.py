@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import dpnp
+import numpy as np
 
 from sycl_dnn.call.operation import named
 from sycl_dnn.device import default_queue
@@ -21,6 +22,7 @@ from sycl_dnn.functional.reduction.extremes import argmax
 from sycl_dnn.functional.shape.arrangement import broadcast_to
 from sycl_dnn.functional.shape.reshaping import checked_int, unsqueeze
 from sycl_dnn.onednn import dtypes
+from sycl_dnn.trace.captured_inputs import of_this_call
 from sycl_dnn.trace.module_arrays import in_manner
 from sycl_dnn.trace.trace_state import running_trace
 from sycl_dnn.trace.values import Tensor
@@ -48,8 +50,10 @@ class _Draw:
         if 0 in self._shape:
             return dpnp.zeros(self._shape, dtype=wide, sycl_queue=queue)
         state = generator(seed, queue)
+        # oneMKL rounds up to the bound, about once in 2**25 numbers.
+        one = 1.0 if self._is_normal else float(np.nextafter(np.ones((), wide), 0))
         draw = state.normal if self._is_normal else state.uniform
-        result = draw(0.0, 1.0, size=self._shape or (1,), dtype=getattr(dpnp, wide))
+        result = draw(0.0, one, size=self._shape or (1,), dtype=getattr(dpnp, wide))
         bits = None if self._is_normal else _BITS.get(self._dtype)
         result = result if bits is None else dpnp.floor(result * 2**bits) / 2**bits
         return result.reshape(self._shape)
@@ -114,6 +118,7 @@ def randn(*size: Any, dtype: Any = None, device: Any = None) -> dpnp.ndarray | A
 def _like(name: str, input: Any, dtype: Any) -> Any:
     if not hasattr(input, "dtype") or not hasattr(input, "sycl_queue"):
         raise TypeError(f"{name}: input must be an array, got {type(input).__name__}")
+    input = of_this_call(input)
     kind = dtypes.name_of(input.dtype) if dtype is None else dtype
     trace = input.trace if isinstance(input, Tensor) else None
     queue = None if trace is not None else input.sycl_queue

@@ -14,6 +14,7 @@ from sycl_dnn.functional.recurrent.cell import CELLS, Sizes, network_weights, ru
 from sycl_dnn.functional.shape.joining import join, pieces
 from sycl_dnn.functional.shape.reshaping import checked_int
 from sycl_dnn.trace import layout
+from sycl_dnn.trace.captured_inputs import drawing
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import reshape, transpose
 
@@ -226,7 +227,7 @@ def _function(
     parameters = (_TWO_STATES if len(names) == 2 else _ONE_STATE).format(gates=gates, order=order)
     summary = f"Run {description} over sequences, as ``{twin}``."
     doc = _DOC.format(summary=summary, parameters=parameters, twin=twin, **words)
-    return operation(named(function, name, doc))
+    return drawing(operation(named(function, name, doc)))
 
 
 lstm = _function("lstm", "a long short-term memory network", "torch.nn.LSTM")
