@@ -37,9 +37,13 @@ if KINDS == ["cpu"] and not {"SetCommandStreamReceiver", "EXECUTING_GPU"} & set(
 
 
 def pytest_addoption(parser):
-    """``--device`` and ``--part``: which of the tests run."""
+    """Which of the tests run, and how many of those that are generated."""
     parser.addoption("--device", choices=["cpu", "gpu"], help="only tests of this kind of device")
     parser.addoption("--part", help="K/N: the K-th of N parts, drawn by the tests' names")
+    parser.addoption("--cases", help="what tests/conformance runs instead of its files")
+    parser.addoption("--calls", type=int, default=2000, help="of tests/fuzz")
+    parser.addoption("--programs", type=int, default=5, help="of tests/differential")
+    parser.addoption("--seed", type=int, default=0, help="of calls and programs")
 
 
 def _is_wanted(item, device, part, parts):

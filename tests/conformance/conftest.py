@@ -1,12 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``--cases``: which cases run; and how many of them had each status."""
+"""How many cases had each status."""
 
 from collections import Counter
-
-
-def pytest_addoption(parser):
-    """Cases of one's own, or of benchdnn's files."""
-    parser.addoption("--cases", help="lines in benchdnn's language instead of the folder's files")
 
 
 def pytest_terminal_summary(terminalreporter):

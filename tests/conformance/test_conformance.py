@@ -21,7 +21,7 @@ EACH = {driver: list(read_file(FOLDER / f"{driver}.in")) for driver in DRIVERS}
 def pytest_generate_tests(metafunc):
     """Run the files' cases, or those of ``--cases``."""
     if "case" in metafunc.fixturenames:
-        line = metafunc.config.getoption("--cases", None)
+        line = metafunc.config.getoption("--cases")
         cases = cases_of(line) if line else itertools.chain(*EACH.values())
         metafunc.parametrize("case", list(cases), ids=lambda case: case.line)
 

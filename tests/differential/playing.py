@@ -15,10 +15,6 @@ from differential.ways import Caller, Finding, call_all, suspicious
 torch.set_num_threads(1)
 
 
-def seed_of(run: int, index: int) -> int:
-    return run * 1_000_000 + index
-
-
 def play(
     program: Program, queue: Any, extra: bool, only: str | None = None, order: int = 2
 ) -> tuple[Caller, list[Finding]]:

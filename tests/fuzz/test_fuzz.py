@@ -19,7 +19,7 @@ LONGEST = 120
 def pytest_generate_tests(metafunc):
     """Divide the calls of each kind into batches with seeds of their own."""
     option = metafunc.config.getoption
-    total, first = option("--calls", 2000), option("--seed", 0) * 100_000
+    total, first = option("--calls"), option("--seed") * 100_000
     batches = [
         (kind, min(BATCH, count - done))
         for kind, (_, share) in KINDS.items()
