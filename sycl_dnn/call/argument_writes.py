@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from sycl_dnn import tree
-from sycl_dnn.trace.refusals import NeedsArrays
 from sycl_dnn.trace.torch_methods import OfCaller
 
 _WORDS = "an array that a function is given and writes to"
@@ -22,18 +21,18 @@ class ArgumentMarks(OfCaller):
     Attributes
     ----------
     number : int
-        Of the argument among those of its trace.
-    strides : tuple of int
-        Of the whole array, as the function sees it.
+        Of the argument among those of its function.
+    original : Tensor or None
+        The tensor over the caller's array, if the function sees a conversion of it.
     has_gradient : bool
         Whether the function is differentiated with respect to it.
     """
 
-    __slots__ = ("has_gradient", "number", "strides")
+    __slots__ = ("has_gradient", "number", "original")
 
-    def __init__(self, number: int, strides: Any) -> None:
+    def __init__(self, number: int, original: Any = None) -> None:
         super().__init__()
-        self.number, self.strides, self.has_gradient = number, strides, False
+        self.number, self.original, self.has_gradient = number, original, False
 
     def written(self, value: Any, writer: str, result: Any) -> Any:
         """Let an argument, or a view of it, stand for ``result``, which a function writes to it.
@@ -41,29 +40,19 @@ class ArgumentMarks(OfCaller):
         Raises
         ------
         TypeError
-            The gradient with respect to it is wanted; it is a view in a compiled function.
+            The gradient with respect to it is wanted.
         """
-        trace, number = value.trace, self.number
-        argument = trace.given[number]
+        run, number = value.trace, self.number
+        argument = run.given[number]
         if self.has_gradient and argument.is_float:
             raise TypeError(
                 f"{writer}: an argument of a differentiated function cannot be written to; write "
                 "to a copy (x * 1, x.clone())"
             )
-        replace = getattr(trace, "replace", None)
-        if replace is not None:
-            trace.rewritten.setdefault(number, (argument.as_it_is(), argument))
-            replace(value, result, writer)
-            return value
-        if self or value.shape != argument.shape or value.strides != self.strides:
-            raise NeedsArrays(
-                f"{writer}: a view of an argument cannot be written to in a compiled function; "
-                "write to the whole argument, or to a copy of it"
-            )
-        self.append(writer)
-        result.marks = ArgumentMarks(number, result.strides)
-        trace.rewritten[number] = (argument, result)
-        return result
+        original = argument.as_it_is() if self.original is None else self.original
+        run.rewritten.setdefault(number, (original, argument))
+        run.replace(value, result, writer)
+        return value
 
 
 class InnerArgumentMarks(OfCaller):
@@ -80,11 +69,11 @@ class InnerArgumentMarks(OfCaller):
         )
 
 
-def marked(trace: Any, seen: Any, argument: Any) -> Any:
-    """Mark the value that a function sees in place of an argument."""
-    seen.marks = ArgumentMarks(len(trace.given), seen.strides)
-    trace.given.append(argument)
-    return seen
+def marked(run: Any, argument: Any, original: Any = None) -> Any:
+    """Mark the value that a function sees in place of an array; ``original`` as in the marks."""
+    argument.marks = ArgumentMarks(len(run.given), original)
+    run.given.append(argument)
+    return argument
 
 
 def refuse_differentiated(args: Iterable[Any]) -> None:
@@ -102,9 +91,9 @@ def refuse_inner(args: Iterable[Any]) -> None:
             leaf.marks = InnerArgumentMarks()
 
 
-def write_back(trace: Any) -> None:
+def write_back(run: Any) -> None:
     """Update the memory of the arguments that a function has written to; it has returned."""
-    rewritten, trace.rewritten = trace.rewritten, {}
+    rewritten, run.rewritten = run.rewritten, {}
     for argument, value in rewritten.values():
-        converted = trace.convert(value, str(argument.dtype))
-        trace.assign_argument(argument, converted, _WORDS, is_alone=True)
+        converted = run.convert(value, str(argument.dtype))
+        run.assign_argument(argument, converted, _WORDS, is_alone=True)

@@ -16,7 +16,6 @@ from dpnp.exceptions import ExecutionPlacementError
 
 from sycl_dnn import tree
 from sycl_dnn._core import ArrayTypes
-from sycl_dnn.call import argument_writes
 from sycl_dnn.call.recorded_tensor import RecordedTensor
 from sycl_dnn.onednn.memory import KINDS
 from sycl_dnn.trace import allocation, nested_arguments
@@ -406,8 +405,7 @@ def traced(trace: Trace, args: Any, kwargs: Any) -> tuple[list[Any], dict[str, A
     """Return the arguments of a call with a tensor for each array."""
 
     def swap(value: Any) -> Tensor:
-        tensor = trace.described(argument_of(trace, value))
-        return argument_writes.marked(trace, tensor, tensor)
+        return trace.described(argument_of(trace, value))
 
     return (
         [replaced(a, swap) for a in args],

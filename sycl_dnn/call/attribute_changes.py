@@ -3,9 +3,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+import contextlib
+import weakref
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
+from sycl_dnn import tree
 from sycl_dnn.call.recorded_calls import Recording
+from sycl_dnn.call.running_function import RunningFunction
 
 
 class Changes:
@@ -17,9 +22,7 @@ class Changes:
     """
 
     def __init__(self, recording: Recording, has_aux: bool) -> None:
-        self._changes = _distinct_changes(
-            [change for w in recording.watched for change in w.changes()]
-        )
+        self._changes = _distinct_changes(recording.changes())
         self._has_aux = has_aux
         self._tensors = tuple([t for change in self._changes for t in change.tensors()])
 
@@ -63,12 +66,128 @@ def _distinct_changes(changes: list[Any]) -> list[Any]:
     return list(by_key.values())
 
 
-def watch(recording: Recording, originals: Any, copies: Any) -> None:
-    """Let a recording watch the modules among nested arguments and their copies over tensors."""
-    for value, copy in zip(originals, copies, strict=True):
+def watch(run: RunningFunction, originals: Any, copies: Any) -> None:
+    """Let a run watch the modules among nested arguments and their copies over tensors."""
+    for module, copy in zip(_modules_in(originals), _modules_in(copies), strict=True):
+        module._runs_as(copy, run)
+
+
+@contextlib.contextmanager
+def watched_inside(run: RunningFunction, originals: Any, copies: Any) -> Iterator[None]:
+    """Let an inner function assign attributes of modules among its arguments."""
+    n_watched = len(run.watched)
+    watch(run, originals, copies)
+    try:
+        yield
+        for watched in run.watched[n_watched:]:
+            watched.hand_on()
+    finally:
+        for watched in reversed(run.watched[n_watched:]):
+            watched.restore()
+        del run.watched[n_watched:]
+
+
+def _modules_in(values: Any) -> Iterator[Any]:
+    """Yield the modules among nested arguments, in order."""
+    for value in values:
         if isinstance(value, (tuple, list)):
-            watch(recording, value, copy)
+            yield from _modules_in(value)
         elif isinstance(value, dict):
-            watch(recording, value.values(), copy.values())
+            yield from _modules_in(value.values())
         elif hasattr(type(value), "_runs_as"):
-            value._runs_as(copy, recording)
+            yield value
+
+
+# --- Compiled functions, whose code does not run at each call
+
+
+class Undeclared(BaseException):
+    """A compiled function assigns attributes whose values it must not read, from now on.
+
+    It is not an Exception, so that no code of users catches it.
+    """
+
+    def __init__(self, changes: Sequence[Any]) -> None:
+        super().__init__("a compiled function assigns attributes")
+        self._changes = changes
+
+    @contextlib.contextmanager
+    def declared(self) -> Iterator[None]:
+        """Let functions traced inside refuse reads of the attributes; undo it if there are any."""
+        with contextlib.ExitStack() as undone:
+            for change in self._changes:
+                undone.callback(change.declare())
+            yield
+            undone.pop_all()
+
+
+class _Place(NamedTuple):
+    """An attribute that a compiled function assigns.
+
+    The module is a part of a module among the arguments, by number, or else a captured one.
+    """
+
+    argument: int
+    part: int
+    captured: Any
+    name: str
+    structure: tree.Structure
+    n_tensors: int
+
+
+class AssignedAttributes:
+    """Attributes of modules that a compiled function assigns: results of its program.
+
+    Parameters
+    ----------
+    run : RunningFunction
+        The function has returned.
+    arguments : sequence
+        Those of the call.
+
+    Raises
+    ------
+    NeedsArrays
+        The function changed something else, or assigned something other than arrays.
+    Undeclared
+        It may have read one of the attributes before.
+    """
+
+    def __init__(self, run: RunningFunction, arguments: Sequence[Any]) -> None:
+        changes = _distinct_changes(run.changes())
+        for change in changes:
+            change.check_compiled()
+        undeclared = [change for change in changes if not change.is_declared()]
+        if undeclared:
+            raise Undeclared(undeclared)
+        modules = list(_modules_in(arguments))
+        self._set_by = [type(change).set_on for change in changes[:1]]
+        self._places = [_place_of(change, modules) for change in changes]
+        self._tensors = tuple([t for change in changes for t in change.tensors()])
+
+    def __bool__(self) -> bool:
+        return bool(self._places)
+
+    def joined(self, result: Any) -> Any:
+        """Return the result of the function with the tensors."""
+        return (result, self._tensors) if self._places else result
+
+    def done(self, outcome: Any, arguments: Sequence[Any]) -> Any:
+        """Assign the attributes after a call; return the result of the function."""
+        result, arrays = outcome
+        supply, modules = iter(arrays), list(_modules_in(arguments))
+        for place in self._places:
+            owner = place.captured() if place.captured else modules[place.argument]
+            leaves = [next(supply) for _ in range(place.n_tensors)]
+            self._set_by[0](owner, place.part, place.name, place.structure, leaves)
+        return result
+
+
+def _place_of(change: Any, modules: Sequence[Any]) -> _Place:
+    leaves, structure = tree.flatten(change.value)
+    rest = (change.name, structure, len(leaves))
+    for number, module in enumerate(modules):
+        part = change.part_of(module)
+        if part is not None:
+            return _Place(number, part, None, *rest)
+    return _Place(-1, 0, weakref.ref(change.module), *rest)

@@ -8,6 +8,7 @@ from typing import Any
 
 from sycl_dnn import tree
 from sycl_dnn.call.argument_writes import refuse_inner
+from sycl_dnn.call.attribute_changes import watched_inside
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.program.executable import Executable
 from sycl_dnn.program.segments import finalized, live_steps
@@ -280,14 +281,15 @@ def inner_vjp(
     """
     if trace.is_lowered:
         raise TypeError("vjp: a function compiled with its own dtype has no gradients inside")
-    args = tree.map(lambda v: _traced(trace, v), tuple(args))
+    originals, args = args, tree.map(lambda v: _traced(trace, v), tuple(args))
     tensors = [v for v in tree.leaves(args) if isinstance(v, Tensor)]
     supply = iter(trace.logged(_with_own_gradients, tensors))
     part = trace.tape_part(training=True)
     args = tree.map(lambda v: next(supply) if isinstance(v, Tensor) else v, args)
     refuse_inner(args)
     try:
-        result = function(*args, **kwargs)
+        with watched_inside(trace, originals, args):
+            result = function(*args, **kwargs)
     finally:
         trace.logged(TapePart.end, part)
     name = getattr(function, "__name__", "vjp")

@@ -82,17 +82,16 @@ def _all_moved(args: Any, kwargs: Any, queue: Any) -> tuple[list[Any], dict[str,
     return [nested_arguments.replaced(a, move) for a in args], moved_kwargs
 
 
-def _updated(body: Any, queue: Any, args: Any, kwargs: Any) -> tuple[int, ...]:
-    """Return the numbers of the arrays that ``body`` writes to, as running statistics are."""
+def _updated(operation: Any, queue: Any, args: Any, kwargs: Any) -> tuple[int, ...]:
+    """Return the numbers of the arrays that a function writes to, as running statistics are."""
     collected = arguments.Collected()
     tokens = [collected.token(args), *((n, collected.token(v)) for n, v in kwargs.items())]
     place, _ = place_of(queue)
-    key = ("updated", arguments.key_of(body), policy.current(), place, *tokens)
+    key = ("updated", arguments.key_of(operation.body), policy.current(), place, *tokens)
 
     def numbers() -> tuple[int, ...]:
         trace = Trace(place.engine)
-        traced_args, traced_kwargs = arguments.traced(trace, args, kwargs)
-        body(*traced_args, **traced_kwargs)
+        operation.traced(trace, args, kwargs)
         trace.end()
         written = [s.argument for s, _ in trace.written if s.argument is not None]
         return tuple(n for n in written if n < len(collected.arrays))
@@ -108,10 +107,12 @@ def _write(array: Any, values: Any) -> None:
     array[...] = values
 
 
-def _write_back(body: Any, call: tuple[Any, Any], cpu_call: tuple[Any, Any], queue: Any) -> None:
-    """Copy what ``body`` wrote into the copies on the CPU to the caller's arrays."""
+def _write_back(
+    operation: Any, call: tuple[Any, Any], cpu_call: tuple[Any, Any], queue: Any
+) -> None:
+    """Copy what a function wrote into the copies on the CPU to the caller's arrays."""
     originals, copies = _arrays(*call), _arrays(*cpu_call)
-    for number in _updated(body, default_queue("cpu"), *cpu_call):
+    for number in _updated(operation, default_queue("cpu"), *cpu_call):
         original, copy = originals[number], copies[number]
         _write(original, moved(copy, queue))
 
@@ -129,7 +130,7 @@ def run_on_cpu(
     _announce(operation.name, cause, queue, _arrays(args, kwargs))
     cpu_args, cpu_kwargs = _all_moved(args, kwargs, default_queue("cpu"))
     result = operation(tuple(cpu_args), cpu_kwargs)
-    _write_back(operation.body, (args, kwargs), (cpu_args, cpu_kwargs), queue)
+    _write_back(operation, (args, kwargs), (cpu_args, cpu_kwargs), queue)
     back = nested_arguments.replaced(result, lambda v: moved(v, queue))
     if out is None:
         return back
@@ -152,15 +153,14 @@ class CpuPullback:
 
 
 def vjp_on_cpu(
-    vjp: Any, function: Any, cause: NeedsAnotherDevice, queue: Any, args: Any, kwargs: Any
-) -> tuple[Any, CpuPullback]:
+    vjp: Any, function: Any, operation: Any, cause: NeedsAnotherDevice, queue: Any, args: Any,
+    kwargs: Any,
+) -> tuple[Any, CpuPullback]:  # fmt: skip
     """Take value and pullback with copies on the CPU; raises as ``run_on_cpu``."""
     _announce(getattr(function, "__name__", "vjp"), cause, queue, _arrays(args, kwargs))
     cpu = default_queue("cpu")
     cpu_args, cpu_kwargs = _all_moved(args, kwargs, cpu)
     y, pullback = vjp(function, *cpu_args, **cpu_kwargs)
-    operation = getattr(function, "operation", None)
-    body = function if operation is None else operation.body
-    _write_back(body, (args, kwargs), (cpu_args, cpu_kwargs), queue)
+    _write_back(operation, (args, kwargs), (cpu_args, cpu_kwargs), queue)
     back = nested_arguments.replaced(y, lambda v: moved(v, queue))
     return back, CpuPullback(pullback, queue, cpu)

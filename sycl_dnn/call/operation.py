@@ -10,13 +10,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, Protocol, TypeVar
 
 from sycl_dnn import tree
-from sycl_dnn.call import argument_writes, arguments, cache, capturing, torch_keywords
+from sycl_dnn.call import arguments, cache, capturing, torch_keywords
 from sycl_dnn.call.arguments import Collected
 from sycl_dnn.call.autocast import casting
 from sycl_dnn.call.complex_arguments import routed
 from sycl_dnn.call.double_precision_refusals import answered
 from sycl_dnn.call.placed_call import PlacedCall, Plan
 from sycl_dnn.call.recorded_tensor import RecordedTensor
+from sycl_dnn.call.running_function import RunningFunction
 from sycl_dnn.program.executable import Executable
 from sycl_dnn.program.place import Place
 from sycl_dnn.program.segments import finalized
@@ -27,7 +28,7 @@ from sycl_dnn.trace.module_arrays import ModuleArray, depths, in_manner, plain
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.steps import NeedsAnotherDevice
 from sycl_dnn.trace.torch_methods import VIEWS, alias, unspoilt
-from sycl_dnn.trace.trace_state import running
+from sycl_dnn.trace.trace_state import running, running_trace
 from sycl_dnn.trace.values import Tensor
 
 P = ParamSpec("P")
@@ -252,8 +253,11 @@ class Operation:
         return in_manner(self(args, kwargs, out))
 
     def repeated(self, *args: Any, **kwargs: Any) -> Any:
-        """Run a call of a recording over tensors."""
-        return self.run(args, kwargs)
+        """Run a call of a running function over tensors of its trace."""
+        result = running_trace().called(self, args, kwargs)
+        if self.name in _RETURNING:
+            return result
+        return tuple(map(_owned, result)) if result.__class__ is tuple else _owned(result)
 
     def subject(self) -> tuple[Any, ...]:
         """Return the key of this function in the table of calls."""
@@ -264,22 +268,25 @@ class Operation:
     ) -> Plan:
         """Trace the body for arguments like these."""
         trace = Trace(place.engine)
-        traced_args, traced_kwargs = arguments.traced(trace, args, kwargs)
-        # A result given by the caller has a dtype already.
-        body = self.body if out is None else getattr(self.body, "uncast", self.body)
-        try:
-            with running(trace):
-                result = body(*traced_args, **traced_kwargs)
-                argument_writes.write_back(trace)
-        except AttributeError:
-            arguments.check_tensors(self.name, self.body, traced_args, traced_kwargs)
-            raise
+        result = self.traced(trace, args, kwargs, out)
         leaves, form = nested_arguments.result_of(result, self.name, trace.capture)
         targets = {} if out is None else {0: self._target(leaves, out, args, kwargs)}
         finals = finalized(trace, leaves, targets, keeps_arguments=self.name in _RETURNING)
         executable = Executable(trace, trace.steps, finals, trace.arguments)
         trace.end()
         return Plan(executable, form)
+
+    def traced(self, trace: Trace, args: Any, kwargs: Any, out: Any = None) -> Any:
+        """Return the result of the body over tensors of a trace."""
+        args, kwargs = arguments.traced(trace, args, kwargs)
+        # A result given by the caller has a dtype already.
+        body = self.body if out is None else getattr(self.body, "uncast", self.body)
+        try:
+            with running(trace):
+                return body(*args, **kwargs)
+        except AttributeError:
+            arguments.check_tensors(self.name, self.body, args, kwargs)
+            raise
 
     def _target(self, leaves: list[Tensor], out: Any, args: Any, kwargs: Any) -> Target:
         if len(leaves) != 1:
@@ -326,13 +333,27 @@ class Operation:
         return result
 
 
+class UserFunction(Operation):
+    """A user's function, which may write to its values."""
+
+    def traced(self, trace: Trace, args: Any, kwargs: Any, out: Any = None) -> Any:
+        """Return the result of the function over tensors of a trace."""
+        run = RunningFunction(trace)
+        return run.result(self.body, *run.arguments(args, kwargs))
+
+
 def _unshared(value: Any, leaves: Sequence[Any]) -> Any:
     """Return a result as an array of its own: writes to it do not affect arguments, nor theirs it.
 
     The memory of the caller's arrays may change; other values never do.
     """
+    return clone_of(value) if any(value is leaf for leaf in leaves) else _owned(value)
+
+
+def _owned(value: Any) -> Any:
+    """Return a tensor over the caller's memory as one of its own."""
     is_callers = value.__class__ is Tensor and value.storage.argument is not None
-    return clone_of(value) if is_callers or any(value is leaf for leaf in leaves) else value
+    return clone_of(value) if is_callers else value
 
 
 def operation(body: Callable[P, R]) -> Function[P, R]:

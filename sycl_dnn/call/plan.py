@@ -11,7 +11,7 @@ from sycl_dnn import _core
 from sycl_dnn.call import arguments
 from sycl_dnn.call.arguments import Collected
 from sycl_dnn.call.captures import Captures, Check, nothing_captured
-from sycl_dnn.call.operation import Operation
+from sycl_dnn.call.operation import UserFunction
 from sycl_dnn.call.placed_call import PlacedCall, Plan
 from sycl_dnn.onednn.memory import KINDS, allocated
 from sycl_dnn.program.segments import Segment
@@ -94,7 +94,7 @@ class BoundPlan(BoundCall):
         constants: Sequence[str] = (),
     ) -> None:
         self._function = function
-        self._operation = arguments.operation_of(function) or Operation(function)
+        self._operation = arguments.operation_of(function) or UserFunction(function)
         self._signature = inspect.signature(function)
         self._constants = (constants,) if isinstance(constants, str) else tuple(constants)
         for name in self._constants:

@@ -18,24 +18,22 @@ import dpnp
 import numpy as np
 
 from sycl_dnn import tree
-from sycl_dnn._core import RecordedRun
-from sycl_dnn.call import argument_writes, cache, written_views
+from sycl_dnn.call import argument_writes, cache
 from sycl_dnn.call.arguments import Collected
-from sycl_dnn.call.call_paths import KnownValue, NewValue, Point, Results
-from sycl_dnn.call.call_tokens import PLAIN, Unknown, function_token, token
+from sycl_dnn.call.call_paths import Point, Results
+from sycl_dnn.call.call_tokens import Unknown, function_token, token
 from sycl_dnn.call.capturing import Number, Tail, in_arrays, takes_numbers
 from sycl_dnn.call.placed_call import PlacedCall, Plan
-from sycl_dnn.call.recorded_tensor import Opaque, RecordedTensor, described
+from sycl_dnn.call.recorded_tensor import RecordedTensor, described
+from sycl_dnn.call.running_function import RunningFunction
 from sycl_dnn.program.executable import Executable
 from sycl_dnn.program.segments import finalized, live_steps
 from sycl_dnn.trace import nested_arguments, policy
 from sycl_dnn.trace.frozen import Seed, argument_of
-from sycl_dnn.trace.indexing import put
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.refusals import VALUES
-from sycl_dnn.trace.torch_methods import ASSIGNMENT, OfCapture, overwritten, unspoilt
-from sycl_dnn.trace.trace_state import TraceState, placement_error, running
-from sycl_dnn.trace.values import MixedTraces, Tensor
+from sycl_dnn.trace.trace_state import placement_error
+from sycl_dnn.trace.values import Tensor
 
 #: Number of values of a float that are compiled in before it becomes an argument.
 _MAX_FLOATS = 3
@@ -73,156 +71,43 @@ class HeldPlan(Plan):
         return arrays
 
 
-class Recording(RecordedRun):
-    """One run of a function: its values, the calls so far, and a trace if it left recorded paths.
+class Recording(RunningFunction):
+    """A run of a function that follows the recorded paths, and a trace if it left them.
 
-    It has the methods of a trace that functions call while a function runs; they are calls of the
-    function, too. The base class repeats recorded calls without Python.
+    The base class of ``RunningFunction`` repeats recorded calls without Python.
 
     Attributes
     ----------
     point : Point or None
         Current position; None after a call that cannot be recognized.
-    seen : list
-        All values, by number.
-    calls : list of tuple
-        Function, arguments, settings of the calls so far, and how many values were seen before
-        each; no function for a write.
-    origins : dict
-        By id of a tensor: its origin as a view, if requested before.
-    views : set
-        Ids of the tensors that ``x.view`` returned.
-    fresh : dict
-        By id of a view: the number of writes after which it was written or taken again.
     held : list
         Arrays that the function captured, in order.
     """
 
-    training = True
-    is_lowered = is_compiled = False
-    #: Number of leading values that must not be written to.
-    n_fixed = 0
+    is_repeated = True
 
     def __init__(self, start: Point, placed: PlacedCall) -> None:
-        super().__init__()
+        super().__init__(None, placed.place.engine, placed.queue)
         self._placed = placed
         self.point = start
-        self.engine, self.queue, self.has_queue = placed.place.engine, placed.queue, True
-        self.policy = policy.current()
-        self.keeps_nan = self.policy.nan == "propagate"
         #: Whether the function has returned: its reverse pass is recorded, or it is all over.
-        self.has_returned = self.is_ended = False
-        self.represented: dict[int, str] = {}
+        self.has_returned = False
         #: Where the function returned, and the key of its result.
         self._end: Point | None = None
         self._key: Any = None
-        #: The values of the trace by number, once there is one.
-        self._real: list[Any] = []
-        self._numbers: dict[int, int] = {}
         self._given: list[Any] = []
         self.held: list[Any] = []
-        self._captured: dict[int, RecordedTensor] = {}
-        self.traced: Trace | None = None
         #: Results of the last call, and the number of calls.
         self._last: Results | None = None
         self._n_calls = 0
         #: Number of values that the function has read.
         self.n_evaluated = 0
-        #: Modules and the copies that the function runs with: ``changes()`` of their attributes,
-        #: and ``restore()`` of what both hold.
-        self.watched: list[Any] = []
-        #: As of ``TraceState``.
-        self.modules: set[int] = set()
-        self.buffers: dict[Any, Any] = {}
-        self.given: list[RecordedTensor] = []
-        self.rewritten: dict[Any, Any] = {}
-        self.origins: dict[int, Any] = {}
-        self.views: set[int] = set()
-        self.fresh: dict[int, int] = {}
 
-    # --- Values
-
-    def argument(self, value: Any) -> RecordedTensor:
+    def argument(self, value: Any, original: Any = None) -> RecordedTensor:
         """Return the value of the next array of the call."""
         recorded = self.shown_as(described(value))
         self._given.append(value)
-        return argument_writes.marked(self, recorded, recorded)
-
-    def replace(self, tensor: RecordedTensor, result: RecordedTensor, writer: str) -> None:
-        """Let a value, and the values that it is a view of, stand for the result of a write."""
-        written_views.write(self, tensor, result, writer)
-
-    def assign(self, tensor: RecordedTensor, key: Any, value: Any) -> None:
-        """Do as ``tensor[key] = value``."""
-        if not written_views.is_written_part(self, tensor, key, value):
-            overwritten(tensor, ASSIGNMENT, put(tensor, key, value))
-
-    def restore(self, tensor: RecordedTensor, argument: RecordedTensor) -> None:
-        """Let a tensor stand for the argument again that it was, whose memory is updated."""
-        if tensor.number != argument.number:
-            written_views.renew(self, tensor, argument)
-
-    def refresh(self, tensor: RecordedTensor, reader: str) -> None:
-        """Recompute a view if its source was written to since."""
-        written_views.refresh(self, tensor, reader)
-
-    def shown_as(self, description: Any) -> Any:
-        """Return the next value; None describes one that is no tensor."""
-        number = len(self.seen)
-        value: Any = RecordedTensor(self, number, *description) if description else Opaque(number)
-        self.seen.append(value)
-        return value
-
-    def checked(self, tensor: RecordedTensor) -> Recording:
-        """Return the recording of a value, unless its function has returned."""
-        if self.is_ended:
-            raise tensor.leaked()
-        return self
-
-    def hidden(self, value: Any) -> Any:
-        """Return values of the trace in place of those that the function sees."""
-        _ = self.trace
-        return tree.map(self._hidden, value)
-
-    def _hidden(self, value: Any) -> Any:
-        kind = value.__class__
-        if kind is RecordedTensor:
-            if value._recording is not self:
-                raise MixedTraces(value, self, value.trace)
-            return self._real[value.number]
-        if kind is Opaque:
-            return self._real[value.number]
-        if type(value) is Number:
-            return value.on(self.traced)
-        if kind is slice:
-            return slice(*(self._hidden(v) for v in (value.start, value.stop, value.step)))
-        return value
-
-    def shown(self, value: Any) -> Any:
-        """Return the values that a function sees in place of a result of the trace."""
-        return self._results(value).build(self)
-
-    def _results(self, value: Any) -> Results:
-        """Return the form of a result, and note its new values."""
-        if isinstance(value, Tensor):
-            return Results(None, [self._leaf(value)])
-        leaves, structure = tree.flatten(value)
-        return Results(structure, [self._leaf(v) for v in leaves])
-
-    def _leaf(self, value: Any) -> Any:
-        if value.__class__ in PLAIN or isinstance(value, (float, np.generic)):
-            return value
-        number = self._numbers.get(id(value))
-        if number is not None:
-            return KnownValue(number)
-        self._note(value)
-        if not isinstance(value, Tensor):
-            return NewValue(None)
-        return NewValue((value.shape, value.dtype, value.strides))
-
-    def _note(self, value: Any) -> None:
-        self._numbers.setdefault(id(value), len(self._real))
-        self._real.append(value)
+        return argument_writes.marked(self, recorded)  # type: ignore[no-any-return]
 
     # --- Calls
 
@@ -245,13 +130,12 @@ class Recording(RecordedRun):
             if body is None:
                 args[0].number = args[2]
             else:
-                self._results(self._called(body, args, kwargs, settings))
+                self._results(self._called_with(body, args, kwargs, settings))
 
-    def _called(self, body: Any, args: Any, kwargs: Any, settings: Any) -> Any:
-        assert self.traced is not None
+    def _called_with(self, body: Any, args: Any, kwargs: Any, settings: Any) -> Any:
         n_captured = len(self.traced.captured)
-        with running(self.traced), policy.restored(settings):
-            result = body(*self._all_hidden(args), **self._all_hidden(kwargs))
+        with policy.restored(settings):
+            result = self._called(body, args, kwargs)
         if self._has_constants(n_captured):
             self.point = None
         return result
@@ -259,11 +143,6 @@ class Recording(RecordedRun):
     def _has_constants(self, start: int = 0) -> bool:
         """Whether the trace has arrays that later calls do not know, captured from ``start`` on."""
         return any(not isinstance(value, Seed) for _, value, _ in self.trace.captured[start:])
-
-    def _all_hidden(self, values: Any) -> Any:
-        if isinstance(values, dict):
-            return {name: tree.map(self._hidden, v) for name, v in values.items()}
-        return [tree.map(self._hidden, v) for v in values]
 
     def joined(
         self,
@@ -292,7 +171,7 @@ class Recording(RecordedRun):
                     return self._noted(results)
             _ = self.trace
         self.calls.append((body, args, kwargs, settings, len(self.seen)))
-        results = self._results(self._called(body, args, kwargs, settings))
+        results = self._results(self._called_with(body, args, kwargs, settings))
         if self.point is not None:
             _, after = known_step = self.point.next.get(key) or (results, Point())
             self.point.next[key], self.point = known_step, after
@@ -332,6 +211,15 @@ class Recording(RecordedRun):
         n = len(args)
         return in_arrays(function.name, values[:n], dict(zip(kwargs, values[n:], strict=True)))
 
+    def logged(self, body: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Call a function over tensors of the trace."""
+        return self.joined(body, body, args, kwargs)
+
+    def _named(
+        self, name: str, body: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
+    ) -> Any:
+        return self.joined(name, body, args, kwargs)
+
     def run(self, function: Any, args: tuple[Any, ...], kwargs: Any, out: Any) -> Any:
         """Run a function of the layer that is not in the table of calls here."""
         if out is None and any(type(v) is dpnp.ndarray for v in args):
@@ -351,50 +239,30 @@ class Recording(RecordedRun):
             )  # fmt: skip
         return result
 
-    def logged(self, body: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Call a function over tensors of the trace."""
-        return self.joined(body, body, args, kwargs)
-
     def capture(self, value: Any) -> RecordedTensor:
         """Return the value of an array that the function refers to itself."""
         if isinstance(value, Seed) and type(value) is not Seed:  # evaluated when the program runs
             kind = ("seed", type(value), value.dtype)
             return self.joined(kind, lambda: self.trace.capture(value), (), {})
-        captured = self._captured.get(id(value))
-        if captured is None:
-            array = value.get_array() if hasattr(value, "get_array") else value
-            if getattr(array, "sycl_queue", self.queue) != self.queue:
-                raise placement_error(array.sycl_queue, self.queue)
-            if self.has_returned:  # a rule of the user's, which later runs do not call
-                self._end = None
-            number = len(self.held)
-            self.held.append(value)
-            is_plain = type(value) is dpnp.ndarray
-            kind = (
-                (array.shape, array.strides, array.dtype) if is_plain else Collected().token(value)
-            )
+        return super().capture(value)
 
-            def body() -> Tensor:
-                trace = self.trace
-                trace.tail[len(trace.arguments)] = number
-                return trace.described(argument_of(trace, value))
+    def _captured_as(self, value: Any) -> RecordedTensor:
+        array = value.get_array() if hasattr(value, "get_array") else value
+        if getattr(array, "sycl_queue", self.queue) != self.queue:
+            raise placement_error(array.sycl_queue, self.queue)
+        if self.has_returned:  # a rule of the user's, which later runs do not call
+            self._end = None
+        number = len(self.held)
+        self.held.append(value)
+        is_plain = type(value) is dpnp.ndarray
+        kind = (array.shape, array.strides, array.dtype) if is_plain else Collected().token(value)
 
-            captured = self._captured[id(value)] = self.joined(("capture", kind), body, (), {})
-            captured.marks = OfCapture()
-        return captured
+        def body() -> Tensor:
+            trace = self.trace
+            trace.tail[len(trace.arguments)] = number
+            return trace.described(argument_of(trace, value))
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or not callable(getattr(Trace, name, None)):
-            raise AttributeError(f"a recording has no {name}")
-
-        def method(*args: Any, **kwargs: Any) -> Any:
-            return self.joined(
-                name, lambda *a, **k: getattr(self.traced, name)(*a, **k), args, kwargs
-            )
-
-        return method
-
-    __call__ = TraceState.__call__
+        return self.joined(("capture", kind), body, (), {})  # type: ignore[no-any-return]
 
     # --- Plans
 
@@ -427,14 +295,6 @@ class Recording(RecordedRun):
         """Number of arrays of the call."""
         return len(self._given)
 
-    def returned(self, result: Any) -> Any:
-        """Return the result of the function with values for the arrays in it."""
-        if result.__class__ is RecordedTensor:
-            return unspoilt("the result", result)
-        for leaf in tree.leaves(result):
-            unspoilt("the result", leaf)
-        return nested_arguments.replaced(result, self.capture)
-
     def plan(self, result: Any) -> Any:
         """Return the plan of an earlier run like this one; None if there is none."""
         # Calls of the user's gradient rules, recorded by the reverse pass, are on no path.
@@ -458,13 +318,8 @@ class Recording(RecordedRun):
 
     def end(self) -> None:
         """End the run: its values cannot be used any more."""
-        self.is_ended, self.represented = True, {}
-        self.seen, self._real, self.calls, self._captured = [], [], [], {}
-        self.origins, self.views, self.fresh = {}, set(), {}
-        for watched in reversed(self.watched):
-            watched.restore()
-        self.buffers, self.watched, self.given, self.rewritten = {}, [], [], {}
-        self._numbers, self.traced, self.point, self._end = {}, None, None, None
+        super().end()
+        self.point, self._end = None, None
 
     def identity(self, function: Any) -> Any:
         """Return the key of a function; a unique one where ``Unknown`` would be raised."""

@@ -11,6 +11,7 @@ from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import functions
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.frozen import Frozen, Seed
+from sycl_dnn.trace.refusals import refusal, value_of
 from sycl_dnn.trace.torch_methods import OfCaller, is_torch
 from sycl_dnn.trace.values import Storage, Tensor
 
@@ -25,7 +26,7 @@ _names: dict[Any, dtypes.DtypeName] = {}
 
 def _of_values(name: str) -> Any:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return getattr(self.trace.evaluated(self, name), name)(*args, **kwargs)
+        return getattr(value_of(name, self, refusal(name)), name)(*args, **kwargs)
 
     method.__name__ = name
     method.__doc__ = "As of the array: what the function did so far is computed for it."
@@ -35,12 +36,12 @@ def _of_values(name: str) -> Any:
 class RecordedTensor(Tensor):
     """A value of a running function, with shape and dtype; a tensor once the function is traced."""
 
-    __slots__ = ("_recording", "number")
+    __slots__ = ("_recording", "marks", "number")
 
     def __init__(self, recording: Any, number: int, shape: Any, dtype: Any, strides: Any) -> None:
         self._recording, self.number = recording, number
         self._shape, self.dtype, self.strides = shape, dtype, strides
-        self.marks = []
+        self.marks: list[str] = []
 
     @property
     def trace(self) -> Any:
@@ -88,7 +89,7 @@ class RecordedTensor(Tensor):
         """Return a tensor that retains these values if this one is reassigned."""
         return RecordedTensor(self._recording, self.number, self.shape, self.dtype, self.strides)
 
-    def restore(self, argument: RecordedTensor) -> None:  # type: ignore[override]
+    def restore(self, argument: RecordedTensor) -> None:
         """Represent an argument again, whose memory has been updated."""
         self._recording.restore(self, argument)
 

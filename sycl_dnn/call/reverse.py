@@ -21,7 +21,7 @@ from sycl_dnn.call.call_paths import Point
 from sycl_dnn.call.capturing import Tail, numbered
 from sycl_dnn.call.code_facts import is_library
 from sycl_dnn.call.debugging import checked_for_nans
-from sycl_dnn.call.operation import F, R
+from sycl_dnn.call.operation import F, R, UserFunction
 from sycl_dnn.call.placed_call import PlacedCall
 from sycl_dnn.call.pullback import Differential, Pullback
 from sycl_dnn.call.recorded_calls import Recording
@@ -158,7 +158,8 @@ def _differentiated(request: Request) -> tuple[Any, Any]:
         def again(function: Any, *args: Any, **kwargs: Any) -> Any:
             return differentiated(name, function, args, kwargs, wrt, has_aux)
 
-        return vjp_on_cpu(again, function, cause, placed.queue, args, kwargs)
+        operation = subjects.operation_of(function) or UserFunction(function)
+        return vjp_on_cpu(again, function, operation, cause, placed.queue, args, kwargs)
     except MixedTraces as mixed:  # the function captures a value of the enclosing trace
         return inner_vjp(mixed.traces[0], function, args, kwargs, wrt, has_aux)
 

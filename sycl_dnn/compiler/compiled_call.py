@@ -28,6 +28,11 @@ class CompiledCall(BoundCall):
         with policy.using(**self._policy._asdict()):
             plan = self._compiled._program(self._args, self._kwargs)
             placed, _ = self._compiled._placed(self._args, self._kwargs)
+        if plan.assigned:
+            raise TypeError(
+                f"bind: {self._compiled.__name__} must not assign attributes of modules; call it, "
+                "or return their values"
+            )
         self._check = plan.check
         self._fill(plan, placed)
 

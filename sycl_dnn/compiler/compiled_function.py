@@ -11,6 +11,7 @@ from typing import Any, Generic, overload
 from dpnp.exceptions import ExecutionPlacementError
 
 from sycl_dnn.call import arguments
+from sycl_dnn.call.attribute_changes import Undeclared
 from sycl_dnn.call.debugging import checked_for_nans
 from sycl_dnn.call.operation import P, R
 from sycl_dnn.call.placed_call import PlacedCall
@@ -70,10 +71,15 @@ class Compiled(Programs, Generic[P, R]):
             if out is not None:
                 raise
             plan = None
+        except Undeclared as attributes:
+            with attributes.declared():
+                return self(*args, out=out, **kwargs)
         if not isinstance(plan, Lowered):
             eager_result = self._subject()(*args, **kwargs)
             return eager_result if out is None else written(self.__name__, eager_result, out)
         result = placed.run(plan)
+        if plan.assigned:
+            return plan.assigned.done(result, [*args, *kwargs.values()])
         if not self._donated:  # otherwise every call must be checked
             placed.remember(self._plans, policy.SOURCES, args, kwargs, key, plan)
         return result

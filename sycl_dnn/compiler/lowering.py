@@ -10,11 +10,12 @@ import dpnp
 
 from sycl_dnn import _core, tree
 from sycl_dnn._dpnp import usm_array
-from sycl_dnn.call import argument_writes
 from sycl_dnn.call.arguments import Collected
+from sycl_dnn.call.attribute_changes import AssignedAttributes, watch
 from sycl_dnn.call.captures import Captures
 from sycl_dnn.call.capturing import FromNumber
 from sycl_dnn.call.placed_call import PlacedCall, Plan
+from sycl_dnn.call.running_function import RunningFunction
 from sycl_dnn.compiler import tracing
 from sycl_dnn.compiler.constant_values import Pool, settle
 from sycl_dnn.compiler.kept_graphs import Rewritten
@@ -44,7 +45,7 @@ from sycl_dnn.trace import layout, nested_arguments
 from sycl_dnn.trace.array import Array, Target, check_strides, sharing
 from sycl_dnn.trace.frozen import Frozen, Seed, argument_of
 from sycl_dnn.trace.steps import is_kernel
-from sycl_dnn.trace.trace_state import placement_error, running
+from sycl_dnn.trace.trace_state import placement_error
 from sycl_dnn.trace.values import Tensor
 
 Pass = Callable[[Graph], None]
@@ -180,6 +181,8 @@ class Lowered(Plan):
         Destination arrays by result index.
     donated : collection of int
         Indices of arrays that results may overwrite.
+    assigned : AssignedAttributes, optional
+        Attributes whose values follow the results.
     """
 
     check: Captures
@@ -193,7 +196,9 @@ class Lowered(Plan):
         stream: Any,
         targets: dict[int, Any] | None = None,
         donated: Collection[int] = (),
+        assigned: AssignedAttributes | None = None,
     ) -> None:
+        self.assigned = assigned
         self.graph = graph = rewritten_graph.graph
         self.n_recorded = rewritten_graph.n_recorded
         # On CPUs, another thread builds kernels while primitives are created here.
@@ -216,8 +221,9 @@ class Lowered(Plan):
         )  # fmt: skip
         # A pass may have added results.
         super().__init__(
-            executable, rewritten_graph.form, not self._numbers, rewritten_graph.n_results
-        )
+            executable, rewritten_graph.form, not (self._numbers or assigned),
+            rewritten_graph.n_results,
+        )  # fmt: skip
 
     def arrays(self, placed: PlacedCall, held: Sequence[Any] = ()) -> list[Any]:
         """Return the arrays of a call, followed by those created from its numbers.
@@ -279,8 +285,8 @@ def rewritten(
 def traced(
     trace: CompileTrace, function: Callable[..., Any], args: Any, kwargs: Any,
     numbered: Callable[..., Any] | None = None,
-) -> tuple[list[Tensor], Any, int]:  # fmt: skip
-    """Trace a function; return the results, their structure, and the number of arguments.
+) -> tuple[list[Tensor], Any, int, AssignedAttributes]:  # fmt: skip
+    """Trace a function; return results, their structure, number of arguments, and attributes.
 
     Those in ``Held`` are constants. ``numbered(trace, args, kwargs)`` replaces numbers of the call
     by traced values.
@@ -291,21 +297,29 @@ def traced(
             return Held(value)
         return trace.described(argument_of(trace, value))
 
+    originals = [*args, *kwargs.values()]
     # Arguments precede constants: a call passes the first ones.
     args = nested_arguments.replaced(args, swap)
     # In the order of the call's key; a tree would sort the dict.
     kwargs = {name: nested_arguments.replaced(value, swap) for name, value in kwargs.items()}
     n_given = len(trace.arguments)
+    run = RunningFunction(trace)
     if numbered is not None:
-        args, kwargs = numbered(trace, args, kwargs)
-    args, kwargs = _completed(args, trace), _completed(kwargs, trace)
-    with tracing.explained(function), running(trace):
-        result = function(*args, **kwargs)
-        argument_writes.write_back(trace)
+        args, kwargs = numbered(run, args, kwargs)
+    args, kwargs = _completed(args, run), _completed(kwargs, run)
+    watch(run, originals, [*args, *kwargs.values()])
+    assigned: list[AssignedAttributes] = []
+
+    def completed(result: Any) -> Any:
+        assigned.append(AssignedAttributes(run, originals))
+        return assigned[0].joined(result)
+
+    with tracing.explained(function):
+        result = run.result(function, args, kwargs, completed)
     leaves, form = nested_arguments.result_of(result, "compile", trace.capture)
     if trace.dtype is not None:
         leaves = [trace.convert(t, "float32") if t.dtype == trace.dtype else t for t in leaves]
-    return leaves, form, n_given
+    return leaves, form, n_given, assigned[0]
 
 
 def _sharing(finals: list[Tensor], targets: dict[int, Any] | None) -> list[Tensor]:
@@ -321,13 +335,13 @@ class Held:
         self.value = value
 
 
-def _completed(value: Any, trace: CompileTrace) -> Any:
-    """Capture constants and lower tensors among the arguments."""
+def _completed(value: Any, run: RunningFunction) -> Any:
+    """Capture constants among the arguments, and lower tensors, as the function sees them."""
     if isinstance(value, Held):
-        return trace.capture(value.value)
+        return run.capture(value.value)
     if isinstance(value, Tensor):
-        return argument_writes.marked(trace, trace.lowered(value), value)
+        return run.argument(run.traced.lowered(value), value)
     node = tree.opened(value)
     if node is None or not node.children:
         return value
-    return node.rebuilt([_completed(v, trace) for v in node.children])
+    return node.rebuilt([_completed(v, run) for v in node.children])

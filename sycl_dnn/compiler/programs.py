@@ -13,6 +13,7 @@ from typing import Any, cast
 from sycl_dnn._dpnp import usm_array
 from sycl_dnn.call import arguments, cache
 from sycl_dnn.call.arguments import Collected, UserCall
+from sycl_dnn.call.attribute_changes import Undeclared
 from sycl_dnn.call.cache import CacheInfo, Plans, misses_of, specialised
 from sycl_dnn.call.captures import Captures, Check
 from sycl_dnn.call.capturing import numbered
@@ -122,7 +123,11 @@ class Programs:
     def _plan(self, args: Any, kwargs: Any) -> Any:
         """Return the program for a call, compiling if necessary."""
         placed, key = self._placed(args, kwargs)
-        return self._plan_for(key, placed, args, kwargs)
+        try:
+            return self._plan_for(key, placed, args, kwargs)
+        except Undeclared as attributes:
+            with attributes.declared():
+                return self._plan(args, kwargs)
 
     def _plan_for(self, key: Any, placed: PlacedCall, args: Any, kwargs: Any) -> Any:
         """Return the program for a call; a donating one if its arrays may be overwritten."""
@@ -186,12 +191,13 @@ class Programs:
         trace.is_lowered = self._dtype is not None
         try:
             with policy.fallback(self._fallback):
-                program_graph, targets = self._rewritten(
+                program_graph, targets, assigned = self._rewritten(
                     trace, subject, args, kwargs, placed, static
                 )
             lowered = Lowered(
-                trace, program_graph, self._pool, placed.queue, placed.stream, targets, donated
-            )
+                trace, program_graph, self._pool, placed.queue, placed.stream, targets, donated,
+                assigned,
+            )  # fmt: skip
         except NeedsAnotherDevice as lack:
             if self._fallback == "error":
                 raise lack.error from None
@@ -203,8 +209,8 @@ class Programs:
     def _rewritten(
         self, trace: CompileTrace, subject: Any, args: Any, kwargs: Any, placed: PlacedCall,
         static: frozenset[int],
-    ) -> tuple[Rewritten, dict[int, Any] | None]:  # fmt: skip
-        """Return a function after all passes, and the destinations that a caller passed."""
+    ) -> tuple[Rewritten, dict[int, Any] | None, Any]:  # fmt: skip
+        """Return a function after all passes, a caller's destinations, and assigned attributes."""
         is_plain = placed.out is None and not (self._donated or self._extra or self._constants)
         settings = self._dtype, self._lowering, self._fallback, sorted(self._switches.items())
         stored = kept_programs.Kept(
@@ -212,16 +218,21 @@ class Programs:
         )
         rewritten_graph = stored.load(trace)
         if rewritten_graph is not None:
-            return rewritten_graph, None
+            return rewritten_graph, None, None
         call = placed.call
-        leaves, form, n_given = traced(trace, subject, args, kwargs, self._numbered(call, static))
+        leaves, form, n_given, assigned = traced(
+            trace, subject, args, kwargs, self._numbered(call, static)
+        )
+        if assigned and placed.out is not None:
+            raise TypeError(f"{self.__name__}: out must be omitted as it assigns attributes")
         targets = targets_of(self.__name__, leaves, placed.out, call)
         rewritten_graph = rewritten(
             trace, leaves, form, n_given, placed.queue, placed.stream, targets, self._extra,
             self._switches, self._lowering,
         )  # fmt: skip
-        stored.keep(trace, rewritten_graph)
-        return rewritten_graph, targets
+        if not assigned:
+            stored.keep(trace, rewritten_graph)
+        return rewritten_graph, targets, assigned
 
     def _in_order(self, args: Any, kwargs: Any) -> tuple[Any, dict[str, Any]]:
         """Return arguments in the order of the call's key, with the constants in ``Held``."""

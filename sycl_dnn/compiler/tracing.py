@@ -101,7 +101,6 @@ class CompileTrace(Trace):
         if self.dtype is None or tensor.dtype != "float32":
             return tensor
         converted = super().convert(tensor, self.dtype)
-        converted.marks = tensor.marks
         if layout.is_dense(tensor.desc):
             self._wider[id(converted.storage)] = (converted, tensor)
         return converted

@@ -14,7 +14,6 @@ from typing import Any
 from sycl_dnn import tree
 from sycl_dnn.call import written_views
 from sycl_dnn.trace.cloning import clone_of
-from sycl_dnn.trace.refusals import NeedsArrays
 from sycl_dnn.trace.torch_methods import OfOthers
 from sycl_dnn.trace.trace_state import running_trace
 from sycl_dnn.trace.values import Tensor
@@ -39,12 +38,6 @@ def assign(module: Any, name: str, value: Tensor) -> None:
     buffers[name] = trace.convert(value, str(old.dtype))
 
 
-def _is_whole(value: Tensor, buffer: Tensor) -> bool:
-    """Whether a tensor is a buffer, or ``detach()`` of it: the same elements in the same places."""
-    places = [(t.storage, t.offset, t.shape, t.strides) for t in (value, buffer)]
-    return value is buffer or places[0] == places[1]
-
-
 class BufferMarks(OfOthers):
     """Marks on a parameter or buffer of a traced module, and on its views.
 
@@ -62,20 +55,17 @@ class BufferMarks(OfOthers):
         super().__init__()
         self.module, self.name, self.has_gradient = module, name, has_gradient
 
-    def written(self, value: Tensor, writer: str, result: Tensor) -> Tensor:
-        """Return the result of a function that writes ``result`` over an array or a view of it.
+    def written(self, value: Any, writer: str, result: Any) -> Any:
+        """Let an array, or a view of it, stand for ``result``, which a function writes to it.
 
         Raises
         ------
         TypeError
             It is a parameter, and the gradient with respect to it is wanted.
-        NeedsArrays
-            It is a view in a compiled function.
         """
         attrs, trace = self.module.__dict__, value.trace
         group, path = _group(self.module, self.name), f"{type(self.module).__name__}.{self.name}"
-        replace = getattr(trace, "replace", None)
-        is_detached = replace is not None and written_views.is_detached(trace, value)
+        is_detached = written_views.is_detached(trace, value)
         is_leaf = group is attrs["_parameters"] and self.name not in attrs["_frozen"]
         if is_leaf and self.has_gradient and not is_detached:
             raise TypeError(
@@ -83,22 +73,10 @@ class BufferMarks(OfOthers):
                 "differentiated with respect to it; write to its data, or to clone() of it"
             )
         buffer: Any = group.get(self.name)
-        is_current = getattr(buffer, "marks", None) is self
-        if is_current:
-            if replace is None and not _is_whole(value, buffer):
-                raise NeedsArrays(
-                    f"{writer}: a view of {path} must not be written to in a compiled function; "
-                    "write the whole array"
-                )
+        if getattr(buffer, "marks", None) is self:
             _note(trace, self.module, self.name, buffer)
-        if replace is not None:
-            replace(value, result, writer)
-            return value
-        self.append(writer)
-        if is_current:
-            result.marks = BufferMarks(self.module, self.name, self.has_gradient)
-            group[self.name] = result
-        return result
+        trace.replace(value, result, writer)
+        return value
 
 
 def marked(module: Any, name: str, value: Any) -> Any:

@@ -21,7 +21,7 @@ from sycl_dnn.nn import (
 from sycl_dnn.trace import nested_arguments
 from sycl_dnn.trace.module_arrays import building, handed, in_manner, plain
 from sycl_dnn.trace.refusals import NeedsArrays
-from sycl_dnn.trace.torch_methods import ReadAfterWrite, in_torch_manner, is_torch, unspoilt
+from sycl_dnn.trace.torch_methods import in_torch_manner, is_torch, unspoilt
 from sycl_dnn.trace.trace_state import running_trace
 from sycl_dnn.trace.values import Tensor
 
@@ -68,7 +68,7 @@ class _Program:
         if self._compiled is not None:
             try:
                 return self._compiled(module, *args, **kwargs)
-            except (NeedsArrays, ReadAfterWrite):
+            except NeedsArrays:
                 self._compiled = None
         return recorded(module, *args, **kwargs)
 

@@ -131,6 +131,8 @@ class Module(ModuleState):
         is_traced = "_is_traced" in self.__dict__ or any(isinstance(v, Tensor) for v in leaves)
         if is_traced or written_attributes.runs(self):
             written_attributes.check_assignment(self, name)
+        else:
+            self.__dict__.get("_returned", {}).pop(name, None)
 
     def _runs_as(self, copy: Module, trace: Any) -> None:
         """Let what a function does to the attributes of a copy be done to the module, too."""
@@ -208,6 +210,8 @@ class Module(ModuleState):
         for group in _GROUPS:
             if group in attrs and name in attrs[group]:
                 return self._handed(name, attrs[group][name])
+        if name in attrs.get("_returned", ()):
+            return written_attributes.returned(self, name)
         if "_parameters" not in attrs:
             raise AttributeError(
                 f"{type(self).__name__}: super().__init__() must be called before attributes are "
@@ -216,7 +220,7 @@ class Module(ModuleState):
         raise _torch_habits.missing("module", f"'{type(self).__name__}' object", name)
 
     def __delattr__(self, name: str) -> None:
-        for group in _GROUPS:
+        for group in (*_GROUPS, "_returned"):
             if name in self.__dict__.get(group, ()):
                 del self.__dict__[group][name]
                 break
@@ -226,7 +230,8 @@ class Module(ModuleState):
 
     def __dir__(self) -> list[str]:
         attrs = self.__dict__
-        return sorted({*super().__dir__(), *(n for g in _GROUPS for n in attrs.get(g, ()))})
+        groups = (*_GROUPS, "_returned")
+        return sorted({*super().__dir__(), *(n for g in groups for n in attrs.get(g, ()))})
 
     def _check_new(self, what: str, name: str) -> None:
         attrs = self.__dict__

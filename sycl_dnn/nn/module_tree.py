@@ -26,7 +26,7 @@ from sycl_dnn.trace.values import Tensor
 OWN = frozenset(
     (
         "_parameters", "_buffers", "_modules", "_frozen", "_transient", "_is_traced", "_lent",
-        "_state_hooks", "_written",
+        "_returned", "_state_hooks", "_written",
     )
 )  # fmt: skip
 _BUILTIN = (tuple, list, dict, OrderedDict, defaultdict, deque)
@@ -208,6 +208,7 @@ class _Walk:
         makers: dict[str, Maker] = {}
         tokens = []
         fixed |= {name: attrs[name] for name in ("_state_hooks", "_written") if name in attrs}
+        fixed["_returned"] = dict.fromkeys(attrs.get("_returned", ()))
         for name, value in attrs.items():
             if name in OWN:
                 continue

@@ -3,7 +3,8 @@
 
 A traced module is a copy, whose forward runs on each call that records values. Assignments to its
 attributes, and changes of its lists, dicts, sets and objects, are applied to the module itself when
-the function has returned. Compiled functions refuse both.
+the function has returned. The code of compiled functions does not run at each call: they may assign
+arrays that they do not read before, which then are in the module's ``_returned``.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ import pickle
 import random
 import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from sycl_dnn import tree
 from sycl_dnn.call import code_facts
 from sycl_dnn.nn import kept_contents, module_tree
 from sycl_dnn.nn.container_contents import copied
@@ -30,6 +32,15 @@ from sycl_dnn.trace.values import Tensor
 
 #: Sources of random numbers with one state per process.
 _DRAWING = (random.Random, np.random.RandomState)
+
+
+_ABSENT = object()
+
+
+class Returned(dict):  # type: ignore[type-arg]
+    """Attributes of a module that compiled functions assign, by name: programs do not read them."""
+
+    guarded_by_identity = True
 
 
 class Change(NamedTuple):
@@ -61,10 +72,57 @@ class Change(NamedTuple):
         self._mapped(noted)
         return collected
 
+    def check_compiled(self) -> None:
+        """Raise NeedsArrays unless it assigns arrays, as compiled functions may."""
+        leaves = tree.leaves(self.value) if self.changed is self.module else []
+        if not leaves or not all(isinstance(v, Tensor) for v in leaves):
+            raise self.refusal()
+
+    def refusal(self) -> NeedsArrays:
+        """Return the error of a function that does not run at each call."""
+        what = "assigned to" if self.changed is self.module else "changed"
+        return NeedsArrays(_refusal(self.module, self.name, what))
+
+    def is_declared(self) -> bool:
+        """Whether compiled functions refuse to read the attribute before they assign it."""
+        return self.name in self.module.__dict__.get("_returned", ())
+
+    def declare(self) -> Callable[[], None]:
+        """Let compiled functions refuse to read the attribute; return what undoes it."""
+        attrs, name = self.module.__dict__, self.name
+        before = {n: attrs[n] for n in (name, "_returned") if n in attrs}
+        attrs["_returned"] = Returned(attrs.get("_returned", {}))
+        attrs["_returned"][name] = attrs.pop(name, None)
+        module_tree.form_changed()
+
+        def undo() -> None:
+            attrs.pop("_returned")
+            attrs.update(before)
+            module_tree.form_changed()
+
+        return undo
+
+    def part_of(self, module: Any) -> int | None:
+        """Return the number of the changed module among the parts of a module; None if not one."""
+        parts = enumerate(module_tree.registered_modules(module))
+        return next((i for i, part in parts if part is self.module), None)
+
+    @staticmethod
+    def set_on(module: Any, part: int, name: str, structure: Any, arrays: Sequence[Any]) -> None:
+        """Set a declared attribute of a part of a module, or one like it, after a call."""
+        attrs = list(module_tree.registered_modules(module))[part].__dict__
+        if name in attrs:
+            attrs.pop(name)
+            module_tree.form_changed()
+        attrs.setdefault("_returned", Returned())[name] = tree.unflatten(
+            structure, list(map(handed, arrays))
+        )
+
     def apply(self, arrays: Iterator[Any]) -> None:
         """Apply the change; ``arrays`` are those of the tensors in the value, in order."""
         value = self._mapped(lambda tensor: handed(next(arrays)))
         if self.changed is self.module:
+            self.module.__dict__.get("_returned", {}).pop(self.name, None)
             object.__setattr__(self.module, self.name, value)
         else:
             kept_contents.fill(self.changed, value)
@@ -100,24 +158,39 @@ class Change(NamedTuple):
 
 
 class Watched:
-    """A module and the copy that a function runs with."""
+    """A module and the copy that a function runs with, or an inner function with a copy of that."""
 
     def __init__(self, trace: Any, original: Any, copy: Any, is_captured: bool) -> None:
         self.original, self.copy, self.is_captured = original, copy, is_captured
         self._assigned: dict[tuple[int, str], Any] = {}
-        for part in () if copy is original else module_tree.registered_modules(copy):
-            for name in part.__dict__.get("_written", ()):
-                value = part.__dict__.get(name)
-                if nested_arguments.is_array(value):
-                    part.__dict__[name] = trace.capture(plain(value))
+        #: What a module without a copy had before.
+        self._before: list[tuple[dict[str, Any], str, Any]] = []
+        if copy is not original:
+            self._capture_written(trace)
         self._kept = kept_contents.kept(copy)
         shared = {id(entry.value): entry.value for entry in self._kept}
         self._pairs = shared | kept_contents.paired(original, copy) if shared else {}
+
+    def _capture_written(self, trace: Any) -> None:
+        """Let the copy hold the values of attributes that functions have assigned before."""
+        parts = map(module_tree.registered_modules, (self.original, self.copy))
+        for part, copied_part in zip(*parts, strict=True):
+            attrs = copied_part.__dict__
+            if trace.is_repeated:
+                attrs.update(part.__dict__.get("_returned", {}))
+            for name in (*attrs.get("_written", ()), *attrs.get("_returned", ())):
+                if name in attrs:
+                    attrs[name] = nested_arguments.replaced(
+                        attrs[name], lambda value: trace.capture(plain(value))
+                    )
 
     def note(self, module: Any, name: str) -> bool:
         """Note an assignment; return whether the module is part of the copy."""
         if not any(part is module for part in module_tree.registered_modules(self.copy)):
             return False
+        if self.copy is self.original and (id(module), name) not in self._assigned:
+            attrs = module.__dict__
+            self._before.append((attrs, name, attrs.get(name, _ABSENT)))
         self._assigned[id(module), name] = module
         return True
 
@@ -142,8 +215,24 @@ class Watched:
             *[change(k.part, k.name, k.value, kept_contents.contents_of(k.value)) for k in changed],
         ]
 
+    def hand_on(self) -> None:
+        """Assign to the outer function's copy what an inner one has assigned to its own.
+
+        Raises
+        ------
+        NeedsArrays
+            The inner function changed something else.
+        """
+        for change in self.changes():
+            if change.changed is not change.module:
+                raise change.refusal()
+            setattr(change.module, change.name, change.value)
+
     def restore(self) -> None:
-        """Undo the changes to objects that the copy shares with the module."""
+        """Undo the changes to the module, and to objects that the copy shares with it."""
+        for attrs, name, value in self._before:
+            attrs.pop(name, None)
+            attrs.update({} if value is _ABSENT else {name: value})
         for entry in reversed(self._kept):
             if self._pairs[id(entry.value)] is entry.value:
                 entry.restore()
@@ -151,14 +240,12 @@ class Watched:
 
 def watch(trace: Any, original: Any, copy: Any, is_captured: bool = False) -> None:
     """Apply to the module what a function does to the attributes of its copy."""
-    watched = getattr(trace, "watched", None)
-    if watched is not None:
-        watched.append(Watched(trace, original, copy, is_captured))
+    trace.watched.append(Watched(trace, original, copy, is_captured))
 
 
 def copy_of(trace: Any, module: Any) -> Any:
     """Return the copy of a captured module that has already been changed; None if there is none."""
-    for watched in getattr(trace, "watched", ()):
+    for watched in trace.watched:
         if watched.is_captured and watched.original is module and watched.is_changed():
             return watched.copy
     return None
@@ -185,7 +272,8 @@ def check_assignment(module: Any, name: str) -> None:
 @contextlib.contextmanager
 def unchanged(module: Any, trace: Any) -> Iterator[None]:
     """Raise NeedsArrays if a traced forward made a change that would happen only once; undo it."""
-    if getattr(trace, "watched", None):
+    is_repeated = trace is not None and trace.is_repeated
+    if is_repeated and trace.watched:
         yield
         return
     entries, drawn = kept_contents.kept(module), _drawn()
@@ -202,7 +290,7 @@ def unchanged(module: Any, trace: Any) -> Iterator[None]:
             np.random.set_state(pickle.loads(drawn[1]))
     if changed:
         raise NeedsArrays(_refusal(changed[-1].part, changed[-1].name, "changed"))
-    if is_drawn and not hasattr(trace, "watched"):
+    if is_drawn and not is_repeated:
         raise NeedsArrays(
             f"{type(module).__name__}.forward must not draw random numbers of Python or NumPy "
             "while the module is traced: they would be drawn once; draw them by "
@@ -261,3 +349,20 @@ def _refusal(module: Any, name: str, what: str) -> str:
         f"{type(module).__name__}.{name} must not be {what} while the module is traced; return the "
         "value from forward, or keep state in a buffer (register_buffer)"
     )
+
+
+def returned(module: Any, name: str) -> Any:
+    """Return an attribute that a compiled function assigned.
+
+    Raises
+    ------
+    NeedsArrays
+        A compiled function reads it, before it assigns it again.
+    """
+    attrs, trace = module.__dict__, running_trace()
+    if "_is_traced" in attrs or runs(module) and not trace.is_repeated:
+        raise NeedsArrays(
+            f"{type(module).__name__}.{name} must not be read by a compiled function before it is "
+            "assigned to; keep state in a buffer (register_buffer)"
+        )
+    return attrs["_returned"][name]

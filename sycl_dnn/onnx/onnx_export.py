@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import SimpleNamespace
@@ -17,6 +18,7 @@ import sycl_dnn
 from sycl_dnn import functional as F
 from sycl_dnn import tree
 from sycl_dnn.call import arguments
+from sycl_dnn.call.running_function import RunningFunction
 from sycl_dnn.errors import InvalidArguments
 from sycl_dnn.nn.module import Module
 from sycl_dnn.onnx.evaluation import to_host
@@ -42,6 +44,14 @@ from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.values import Tensor
 
 Dynamic = Mapping[int, str]
+
+
+class _ExportedFunction(RunningFunction):
+    """A function that is exported: arrays that it creates are constants, which exist at once."""
+
+    def running(self) -> contextlib.AbstractContextManager[None]:
+        """Leave the running trace unchanged."""
+        return contextlib.nullcontext()
 
 
 class ExportTrace(Trace):
@@ -294,12 +304,13 @@ class _Recorder:
         args = nested_arguments.replaced(tuple(self.examples), lambda _: next(arrays))
         queue = self.arrays[0].sycl_queue
         trace = ExportTrace(place_of(queue)[0].engine, self.weight_names)
-        swapped, _ = arguments.traced(trace, args, {})
+        run = _ExportedFunction(trace)
+        swapped, _ = run.arguments(args, {})
         tensors = [v for v in tree.leaves(swapped) if isinstance(v, Tensor)]
         for tensor, name in zip(tensors, self.names, strict=True):
-            trace.note(tensor, name)
+            trace.note(run.hidden(tensor), name)
         before = sycl_dnn.get_rng_state()
-        result = self.function(*swapped)
+        result = run.result(self.function, swapped, {})
         if sycl_dnn.get_rng_state() != before:
             raise unsupported("a random number", "call eval() on modules, or pass it as an input")
         return trace, _results(trace, result)

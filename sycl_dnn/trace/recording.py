@@ -31,7 +31,6 @@ from sycl_dnn.trace.steps import (
     Out,
     Step,
 )
-from sycl_dnn.trace.torch_methods import OfCapture
 from sycl_dnn.trace.trace_state import TraceState
 from sycl_dnn.trace.values import Storage, Tensor
 
@@ -448,7 +447,6 @@ class Trace(TraceState):
         argument = make()
         self.captured.append((index, value, argument))
         self._capture_of[id(value)] = tensor = self.described(argument)
-        tensor.marks = OfCapture()
         return tensor
 
     def described(self, tensor: Tensor) -> Tensor:

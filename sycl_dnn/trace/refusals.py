@@ -76,13 +76,18 @@ _SHOWN_TENSOR_METHODS = {
 }  # fmt: skip
 
 
+def refusal(name: str) -> str:
+    """Return the message of a refused method."""
+    return f"{_SHOWN_TENSOR_METHODS.get(name, f'{name}()')}: {REFUSED[name]}"
+
+
 def refused_method(name: str) -> Any:
     """Return a method that raises TypeError with the reason."""
-    title, reason = _SHOWN_TENSOR_METHODS.get(name, f"{name}()"), REFUSED[name]
-    error = NeedsArrays if reason in (VALUES, _SHAPE, _WRITES) else TypeError
+    text = refusal(name)
+    error = NeedsArrays if REFUSED[name] in (VALUES, _SHAPE, _WRITES) else TypeError
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        raise error(f"{title}: {reason}")
+        raise error(text)
 
     method.__name__ = name
     method.__doc__ = "Refused: raises TypeError that says why."

@@ -37,7 +37,7 @@ OPERATORS = frozenset(
 
 
 class ReadAfterWrite(RuntimeError):
-    """A value is read that torch would have overwritten."""
+    """A value is read that torch may have overwritten, or not."""
 
 
 class OfOthers(list):  # type: ignore[type-arg]
@@ -79,46 +79,25 @@ def is_torch() -> bool:
 
 
 def overwritten(value: Any, writer: str, result: Any) -> Any:
-    """Return the result of a function that torch writes over a traced value.
-
-    While ``vjp`` runs a function the value stands for the result from now on; else it is noted.
+    """Return a traced value, which stands for ``result`` from now on.
 
     Raises
     ------
     TypeError
         The value is a parameter, a captured array, or an argument with a gradient.
     """
-    if not hasattr(value, "marks"):
+    if getattr(value, "marks", None) is None:
         raise _captured(writer)
     if isinstance(value.marks, OfOthers):
         return value.marks.written(value, writer, result)
-    replace = getattr(value.trace, "replace", None)
-    if replace is None:
-        value.marks.append(writer)
-        return result
-    replace(value, result, writer)
+    value.trace.replace(value, result, writer)
     return value
 
 
 def unspoilt(reader: str, value: Any) -> Any:
-    """Return a value that a function reads; views are recomputed after a write.
-
-    Raises
-    ------
-    RuntimeError
-        In torch a function with ``inplace=True``, or an operator, would have written over it.
-    """
-    marks = getattr(value, "marks", ())
-    if marks and marks[-1] == ASSIGNMENT:
+    """Return a value that a function reads; views are recomputed after a write."""
+    if getattr(value, "marks", None):
         value.trace.refresh(value, reader)
-    elif marks and (is_torch() or marks[-1] in OPERATORS):
-        writer = marks[-1]
-        call = writer if writer in OPERATORS else f"{writer}()"
-        call = call if call is writer or writer.endswith("_") else f"{writer}(inplace=True)"
-        raise ReadAfterWrite(
-            f"{reader}: a tensor of shape {value.shape} is read after {call}, "
-            f"which does not write to it while traced; use the result of {writer}"
-        )
     return value
 
 
@@ -132,7 +111,7 @@ VIEWS = frozenset((
 
 def alias(source: Any, view: Any) -> Any:
     """Return a view of ``source`` that shares its marks, since torch's writes affect both."""
-    if hasattr(source, "marks") and hasattr(view, "marks"):
+    if getattr(source, "marks", None) is not None and hasattr(view, "share_marks"):
         view.share_marks(source.marks)
     return view
 
@@ -495,6 +474,6 @@ def viewed(x: Any, shape: tuple[Any, ...]) -> Any:
     if not all(isinstance(n, int) for n in sizes):
         raise TypeError(f"view(): sizes must be integers, got {shape}")
     view = functions.reshape(x, sizes)
-    if view is not x and hasattr(view, "marks"):
+    if view is not x and hasattr(view, "note_view"):
         view.note_view()
     return view

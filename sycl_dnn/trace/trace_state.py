@@ -156,10 +156,6 @@ class TraceState:
         self.written: list[tuple[Storage, str]] = []
         #: Those of them that no other argument of a call may share memory with.
         self.alone: set[Storage] = set()
-        #: The arguments that the function sees, and by number those that it has written to: the
-        #: argument, and its value.
-        self.given: list[Tensor] = []
-        self.rewritten: dict[int, tuple[Tensor, Tensor]] = {}
         #: Ids of modules without arrays whose forward runs.
         self.modules: set[int] = set()
         #: By module and name: buffers that a forward assigned, whose memory is not updated yet.

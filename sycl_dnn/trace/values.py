@@ -152,9 +152,11 @@ class Tensor(TorchMethods, ArrayMethods, ForeignFunctions, Operators, dpnp.ndarr
     """
 
     __slots__ = (
-        "__weakref__", "_shape", "_trace", "desc", "dtype", "marks", "offset", "parts", "storage",
-        "strides",
+        "__weakref__", "_shape", "_trace", "desc", "dtype", "offset", "parts", "storage", "strides",
     )  # fmt: skip
+    #: Writes so far, in a list shared with all views of the same tensor; None for tensors that no
+    #: function sees.
+    marks: Any = None
 
     def __init__(
         self,
@@ -182,8 +184,6 @@ class Tensor(TorchMethods, ArrayMethods, ForeignFunctions, Operators, dpnp.ndarr
         self.strides: Any = strides
         #: Tensors of the parts of complex numbers, if these were made of them.
         self.parts: tuple[Tensor, Tensor] | None = None
-        #: Writes that torch would have made, in a list shared with all views of the same tensor.
-        self.marks: list[str] = []
 
     @property
     def trace(self) -> Trace:
@@ -198,26 +198,6 @@ class Tensor(TorchMethods, ArrayMethods, ForeignFunctions, Operators, dpnp.ndarr
         if trace is None or trace.is_ended:
             raise self.leaked()
         return cast("Trace", trace)
-
-    @property
-    def is_argument(self) -> bool:
-        """Whether it is an array of the caller's, or a view of one."""
-        return self.storage.argument is not None
-
-    def as_it_is(self) -> Tensor:
-        """Return a tensor that retains these values if this one is reassigned."""
-        return self
-
-    def restore(self, argument: Tensor) -> None:
-        """Represent an argument again, whose memory has been updated."""
-        self.marks.clear()
-
-    def note_view(self) -> None:
-        """Note that ``x.view`` returned the tensor."""
-
-    def share_marks(self, marks: list[str]) -> None:
-        """Note that the tensor is a view of one with these marks."""
-        self.marks = marks
 
     def leaked(self) -> RuntimeError:
         """Return the error for a use after the trace has ended."""

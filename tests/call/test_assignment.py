@@ -53,9 +53,13 @@ def test_values_and_gradients(name, x):
         y[key] = value
         return (y * y).sum()
 
-    for _ in range(2):
-        value, gradient = sycl_dnn.value_and_grad(function)(x)
-    assert float(value) == pytest.approx(np.sum(by_numpy(name) ** 2), rel=1e-6)
+    gradient_of = sycl_dnn.value_and_grad(function)
+    ways = [gradient_of, gradient_of]
+    if not name.endswith("as many values"):  # whose number is known where the code runs only
+        ways.append(sycl_dnn.compile(gradient_of))
+    for way in ways:
+        value, gradient = way(x)
+        assert float(value) == pytest.approx(np.sum(by_numpy(name) ** 2), rel=1e-6)
     for place in ((0, 0), (0, 1), (1, 1), (1, 2)):  # central differences
         moved = []
         for step in (1e-2, -1e-2):
@@ -162,7 +166,7 @@ def test_arguments_and_captured_arrays_are_refused(x):
         with pytest.raises(TypeError, match="an argument of a differentiated function"):
             sycl_dnn.grad(function)(x)
     np.testing.assert_array_equal(x.asnumpy(), VALUES)
-    with pytest.raises(TypeError, match="cannot be written to"):
+    with pytest.raises(TypeError, match=r"float\(\).*not known"):
         sycl_dnn.compile(decoded)(x)
 
 

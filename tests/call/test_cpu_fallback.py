@@ -9,6 +9,7 @@ from functional.on_device import to_device, to_numpy
 import sycl_dnn
 from sycl_dnn import functional as F
 from sycl_dnn.call import cpu_fallback
+from sycl_dnn.call.operation import UserFunction
 from sycl_dnn.call.reverse import vjp
 from sycl_dnn.trace.steps import NeedsAnotherDevice
 
@@ -57,7 +58,8 @@ def test_updates_with_a_gradient(lack, queue):
     def both(x, mean, var):
         return F.relu(F.batch_norm(x, mean, var, training=True))
 
-    y, pullback = cpu_fallback.vjp_on_cpu(vjp, both, lack, queue, (x, mean, var), {})
+    args, subject = (x, mean, var), UserFunction(both)
+    y, pullback = cpu_fallback.vjp_on_cpu(vjp, both, subject, lack, queue, args, {})
     for got, truth in zip((mean, var), wanted, strict=True):
         np.testing.assert_allclose(to_numpy(got), truth, rtol=1e-5)
     assert pullback(dpnp.ones_like(y))[0].shape == x.shape
@@ -82,5 +84,6 @@ def test_out(dtype, lack, queue):
 
 def test_the_pullback_of_a_number_takes_no_argument(lack, queue):
     x = _arguments("float32", queue)[0]
-    _, pullback = cpu_fallback.vjp_on_cpu(vjp, lambda a: F.sum(F.square(a)), lack, queue, (x,), {})
+    loss = lambda a: F.sum(F.square(a))  # noqa: E731
+    _, pullback = cpu_fallback.vjp_on_cpu(vjp, loss, UserFunction(loss), lack, queue, (x,), {})
     np.testing.assert_allclose(to_numpy(pullback()[0]), 2 * to_numpy(x), rtol=1e-6)

@@ -60,7 +60,6 @@ TOLD = {
     "range of a value": (lambda x: [x for _ in range(x.argmax())], "use as an index.*not known"),
     "size of a value": (lambda x: x.reshape(x.max(), -1), "not known|use as an index"),
     "rows above": (lambda x: x[x[:, 0] > 0], "shape depends on values.*where"),
-    "written element": (lambda x: x.__setitem__(0, 1.0), "cannot be written to.*where"),
     "method of torch": (lambda x: x.permute(1, 0), "use sycl_dnn.functional.permute"),
     "size of torch": (lambda x: x.dim(), "use the attribute ndim"),
     "unknown method": (lambda x: x.frobnicate(), "no attribute 'frobnicate'"),

@@ -157,7 +157,7 @@ def test_modules_without_arrays(name, x):
         assert float(way(net, x)) == 15 * number
         assert (net.count, len(net.log)) == (number, number)
         assert net.last.tolist() == net.log[-1].tolist() == VALUES.tolist()
-    with pytest.raises(TypeError, match="must not be assigned"):
+    with pytest.raises(TypeError, match=r"Counter\.\w+ must not be"):
         sycl_dnn.compile(lambda net, x: net(x))(net, x)
     assert (net.count, len(net.log)) == (3, 3)
 

@@ -119,7 +119,8 @@ def test_values_that_torch_would_have_changed_are_changed_or_refused(reader, nam
     write, function = WRITERS[name]
     net = Net(lambda x, y: READERS[reader](x, write))
     x = dpnp.asarray(VALUES[0])
-    for call in (net, lambda x, y: sycl_dnn.vjp(net, x, y)[0]):
+    compiled = sycl_dnn.compile(lambda net, x, y: net(x, y))
+    for call in (net, lambda x, y: sycl_dnn.vjp(net, x, y)[0], lambda x, y: compiled(net, x, y)):
         for _ in range(2):
             if reader in CHANGED:
                 expected = CHANGED[reader](function)(VALUES[0])
@@ -127,10 +128,6 @@ def test_values_that_torch_would_have_changed_are_changed_or_refused(reader, nam
             else:
                 with pytest.raises(RuntimeError, match="may share memory with one"):
                     call(x, x)
-    compiled = sycl_dnn.compile(lambda net, x, y: net(x, y))
-    for _ in range(2):  # the second trace repeats what the first one recorded
-        with pytest.raises(RuntimeError, match=f"read after {name}.*use the result"):
-            compiled(net, x, x)
 
 
 class Counting(nn.Module):
@@ -184,10 +181,6 @@ def test_buffers_are_written_as_in_torch(name, way):
     write, function = WRITES[name]
     net, values = Counting(write), np.array([1.0, -2.0, 3.0], "f4")
     memory, expected = net._buffers["count"], np.zeros(3)
-    if name == "view" and way.startswith("compiled"):
-        with pytest.raises(TypeError, match=r"view of Counting.count|assignment to elements"):
-            WAYS[way](net, dpnp.asarray(values))
-        return
     for _ in range(3):
         result = WAYS[way](net, dpnp.asarray(values))
         expected = function(expected, values)
@@ -314,12 +307,12 @@ def test_operators_write_to_their_left_operand(name):
     net = Net()
     plain = lambda x: (OPERATORS[name](y := x * 2, x + 1) * y).sum()  # noqa: E731
     for function in (net, lambda x: net(x), plain):
-        for _ in range(2):
-            value, found = sycl_dnn.value_and_grad(function)(x)
-            assert float(value) == pytest.approx(expected, rel=1e-4)
-            np.testing.assert_allclose(found.asnumpy(), slope, rtol=1e-3, atol=1e-4)
-    with pytest.raises((RuntimeError, TypeError), match="read after .*=|written to|view of"):
-        sycl_dnn.compile(lambda net, x: net(x))(net, x)
+        gradient = sycl_dnn.value_and_grad(function)
+        for way in (gradient, sycl_dnn.compile(gradient)):
+            for _ in range(2):
+                value, found = way(x)
+                assert float(value) == pytest.approx(expected, rel=1e-4)
+                np.testing.assert_allclose(found.asnumpy(), slope, rtol=1e-3, atol=1e-4)
 
 
 def test_results_that_are_the_input_itself_are_apart():

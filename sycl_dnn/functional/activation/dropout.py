@@ -12,7 +12,7 @@ import numpy as np
 
 from sycl_dnn._dpnp import in_dtype
 from sycl_dnn.call.operation import operation
-from sycl_dnn.functional.arithmetic.elementwise import check_float, refuse_inplace
+from sycl_dnn.functional.arithmetic.elementwise import check_float
 from sycl_dnn.ir.node import Node
 from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
@@ -215,13 +215,11 @@ def dropped(
     is_traced = isinstance(input, Tensor)
     p = float(p) if training else 0.0
     is_identity = p == 0 and out is None
-    is_overwritten = is_torch() and inplace
-    if is_identity and not (inplace and is_traced and not is_overwritten):
+    is_overwritten = inplace and (is_traced or is_torch())
+    if is_identity:
         return input
     if is_overwritten:
         return overwritten(input, name, body(input, seed_of(name, seed, is_traced), p))
-    if is_traced:
-        refuse_inplace(name, inplace)
     target = input if inplace else out
     keywords = {} if target is None else {"out": target}
     return body(input, seed_of(name, seed, is_traced), p, **keywords)
@@ -247,9 +245,8 @@ def dropout(
     training : bool
         If False, the input itself is returned, as for ``p=0``.
     inplace : bool
-        Write the result into ``input`` and return it. In a module's ``forward`` the input stands
-        for the result, but in compiled functions later reads of the input raise RuntimeError, so
-        use the result. Refused in other traced functions.
+        Write the result into ``input`` and return it. In a traced function the input, and tensors
+        that share its memory, stand for the result from then on.
     seed : int or Seed, optional
         The same seed drops the same elements if shapes and layouts are equal. A new seed does not
         retrace; in ``vjp``, pass ``sycl_dnn.Seed(number)`` to achieve that. By default every call

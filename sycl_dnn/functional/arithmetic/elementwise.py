@@ -28,9 +28,8 @@ input : dpnp.ndarray or Array (*)
     Any shape; {dtypes}.
 {parameters}"""
 _INPLACE = """inplace : bool
-    Write the result into ``input`` and return that. In a compiled module's ``forward`` it writes
-    nothing, and later reads of the input raise RuntimeError: use the result. Refused in other
-    traces.
+    Write the result into ``input`` and return that. In a traced function the input, and tensors
+    that share its memory, stand for the result from then on.
 """
 _AFTER = """
 Returns
@@ -87,7 +86,7 @@ def refuse_inplace(name: str, inplace: Any) -> None:
 def inplace_into_out(function: Callable[..., Any], position: int) -> Callable[..., Any]:
     """Return ``function`` with ``inplace=True`` (argument ``position``) implemented by ``out``.
 
-    In a module's forward the input stands for the result; compiled functions refuse later reads.
+    In a module's forward and in traced functions the input stands for the result.
     """
     name = function.__name__
 
@@ -101,10 +100,8 @@ def inplace_into_out(function: Callable[..., Any], position: int) -> Callable[..
         target = args[0] if args else kwargs["input"]
         positional = args[:position] + (False,) * (len(args) > position) + args[position + 1 :]
         keywords = {k: v for k, v in kwargs.items() if k != "inplace"}
-        if is_torch():
+        if is_torch() or isinstance(target, Tensor):
             return overwritten(target, name, function(*positional, **keywords))
-        if isinstance(target, Tensor):
-            return function(*args, **kwargs)  # The body refuses it.
         return function(*positional, out=target, **keywords)
 
     return call
