@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from graph_ops import CASES, build, expected, is_close
 from graph_ops.reference import evaluate
-from graph_ops.run import download, upload
+from graph_ops.run import download, input_of, upload
 
 from sycl_dnn.graph import Graph
 
@@ -62,26 +62,18 @@ def test_views_in_any_order(case, queue):
         compare(graph, actual, expected(graph, arrays, compiled), case.tolerance, told)
 
 
-def transposed_case(case, draw, kind):
-    """Return the graph of a case whose operands are transposed in it, and its arrays."""
-    graph, arrays, provided = Graph(kind), {}, {}
-    values = case.arrays("f32")
-    for name, tensor in case.tensors.items():
-        several = tensor if isinstance(tensor, list) else [tensor]
-        datas = values[name] if isinstance(tensor, list) else [values[name]]
-        results = []
-        for number, (one, data) in enumerate(zip(several, datas, strict=True)):
-            label = f"{name}{number}" if isinstance(tensor, list) else name
-            order = any_order(draw, len(one.shape))
-            is_moved = len(one.shape) > 1 and (one.dtype or "f32") == "f32"
-            shape = tuple(one.shape[a] for a in order) if is_moved else one.shape
-            value = graph.input(shape, one.dtype or "f32", name=label)
-            arrays[label] = np.transpose(data, order) if is_moved else data
-            back = [int(i) for i in np.argsort(order)]
-            results.append(graph.static_transpose(value, order=back) if is_moved else value)
-        provided[name] = results if isinstance(tensor, list) else results[0]
-    getattr(graph, case.op)(**provided, **case.attrs)
-    return graph, arrays
+def transposed(draw):
+    """Return a function that makes inputs of graphs whose axes are transposed in the graph."""
+
+    def operand(graph, tensor, data, dtype, label):
+        order = any_order(draw, len(tensor.shape))
+        if len(tensor.shape) < 2 or (tensor.dtype or dtype) != "f32":
+            return input_of(graph, tensor, data, dtype, label)
+        value = graph.input([tensor.shape[a] for a in order], "f32", name=label)
+        back = [int(i) for i in np.argsort(order)]
+        return graph.static_transpose(value, order=back), np.transpose(data, order)
+
+    return operand
 
 
 @pytest.mark.parametrize("case", [c for c in FLOAT if c.op != "end"], ids=str)
@@ -90,7 +82,7 @@ def test_transposed_within_the_graph(case, queue):
     kind = "cpu" if queue.sycl_device.is_cpu else "gpu"
     draw = Random(crc32(str(case).encode()) + 1)
     for _ in range(8 if LONG else 1):
-        graph, arrays = transposed_case(case, draw, kind)
+        graph, arrays = build(case, "f32", kind, transposed(draw))
         compiled = graph.compile(queue)
         actual = compiled(**{n: upload(arrays[n], v.dtype, queue) for n, v in graph.inputs.items()})
         compare(graph, actual, expected(graph, arrays, compiled), case.tolerance, str(graph))

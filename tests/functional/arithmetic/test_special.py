@@ -4,9 +4,9 @@
 import dpnp
 import numpy as np
 import pytest
-from functional.case import Case, Spec
+from functional.case import Spec
 from functional.checks import Checks
-from functional.torch_functions import of_torch
+from functional.named import of_words
 from scipy import special
 
 import sycl_dnn
@@ -15,17 +15,13 @@ from sycl_dnn import functional as F
 X, ROW, P = Spec((3, 4)), Spec((4,)), Spec((3, 4), "positive")
 
 
-def _case(name, *args, dtype="float32"):
-    return Case(name, getattr(F, name), args, {}, of_torch(name), dtype)
-
-
 CASES = [
-    _case("lgamma", P), _case("digamma", P), _case("erfinv", Spec((3, 4), "unit")),
-    *(_case(name, X) for name in ("sinc", "frac", "deg2rad", "rad2deg")),
-    *(_case(name, X, ROW) for name in ("fmax", "fmin", "hypot", "copysign", "logaddexp2")),
-    _case("xlogy", X, P), _case("lgamma", P, dtype="bfloat16"),
-    _case("hypot", X, X, dtype="bfloat16"),
-    _case("xlogy", X, P, dtype="bfloat16"),
+    of_words("lgamma", P), of_words("digamma", P), of_words("erfinv", Spec((3, 4), "unit")),
+    *(of_words(name, X) for name in ("sinc", "frac", "deg2rad", "rad2deg")),
+    *(of_words(name, X, ROW) for name in ("fmax", "fmin", "hypot", "copysign", "logaddexp2")),
+    of_words("xlogy", X, P), of_words("lgamma", P, dtype="bfloat16"),
+    of_words("hypot", X, X, dtype="bfloat16"),
+    of_words("xlogy", X, P, dtype="bfloat16"),
 ]  # fmt: skip
 
 

@@ -4,29 +4,24 @@
 import dpnp
 import numpy as np
 import pytest
-from functional.case import Case, Spec
+from functional.case import Spec
 from functional.checks import Checks
-from functional.torch_functions import of_torch
+from functional.named import of_words
 
 from sycl_dnn import functional as F
 
 X, COLUMNS, K = Spec((3, 5)), Spec((3, 2)), Spec((2,), "places", high=5)
 
 
-def _case(words, *args, **options):
-    name = words.partition("-")[0]
-    dtype = options.pop("dtype", "float32")
-    return Case(words, getattr(F, name), args, options, of_torch(name), dtype)
-
-
 CASES = [
-    _case("index_add", X, 1, K, COLUMNS, alpha=2), _case("index_copy", X, 1, K, COLUMNS),
-    _case("index_copy-bf16", X, -1, K, COLUMNS, dtype="bfloat16"),
-    _case("index_fill", X, 1, K, 2.5), _case("index_fill-array", X, 1, K, Spec(())),
-    _case("take", X, Spec((2, 4), "integer", high=15)),
-    _case("masked_scatter", X, Spec((5,), "integer", high=2, dtype="bool"), Spec((4, 4))),
-    _case("slice_scatter", X, COLUMNS, 1, 1, 5, 2), _case("slice_scatter-rows", X, X),
-    _case("select_scatter", X, Spec((5,)), 0, -1), _case("select_scatter-1", X, Spec((3,)), 1, 2),
+    of_words("index_add", X, 1, K, COLUMNS, alpha=2), of_words("index_copy", X, 1, K, COLUMNS),
+    of_words("index_copy-bf16", X, -1, K, COLUMNS, dtype="bfloat16"),
+    of_words("index_fill", X, 1, K, 2.5), of_words("index_fill-array", X, 1, K, Spec(())),
+    of_words("take", X, Spec((2, 4), "integer", high=15)),
+    of_words("masked_scatter", X, Spec((5,), "integer", high=2, dtype="bool"), Spec((4, 4))),
+    of_words("slice_scatter", X, COLUMNS, 1, 1, 5, 2), of_words("slice_scatter-rows", X, X),
+    of_words("select_scatter", X, Spec((5,)), 0, -1),
+    of_words("select_scatter-1", X, Spec((3,)), 1, 2),
 ]  # fmt: skip
 
 

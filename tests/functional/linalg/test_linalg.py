@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from functional.case import Case, Spec
 from functional.checks import Checks
+from functional.torch_functions import of_torch
 
 import sycl_dnn
 from sycl_dnn import functional as F
@@ -15,19 +16,10 @@ from sycl_dnn.nn import torch_names
 A, B, WIDE = Spec((2, 3, 3)), Spec((2, 3, 2)), Spec((2, 3, 5))
 
 
-def _of_torch(name):
-    def call(*args, **kwargs):
-        import torch
-
-        return getattr(torch.linalg, name)(*args, **kwargs)
-
-    return call
-
-
 def _case(words, *args, slack=20.0, **options):
     name, *_ = words.split("-")
     function = getattr(F.linalg, name)
-    return Case(words, function, args, options, _of_torch(name), slack=slack)
+    return Case(words, function, args, options, of_torch(name, module="torch.linalg"), slack=slack)
 
 
 CASES = [

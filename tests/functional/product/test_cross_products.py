@@ -3,23 +3,17 @@
 
 import dpnp
 import pytest
-from functional.case import Case, Spec
+from functional.case import Spec
 from functional.checks import Checks
-from functional.torch_functions import of_torch
+from functional.named import of_words
 
 from sycl_dnn import functional as F
 
 X = Spec((3, 5))
 
 
-def _case(words, *args, **options):
-    name = words.partition("-")[0]
-    dtype = options.pop("dtype", "float32")
-    return Case(words, getattr(F, name), args, options, of_torch(name), dtype)
-
-
 CASES = [
-    _case("cross", X, X, 0), _case("cross-broadcast", Spec((4, 3)), Spec((1, 3)), -1),
+    of_words("cross", X, X, 0), of_words("cross-broadcast", Spec((4, 3)), Spec((1, 3)), -1),
 ]  # fmt: skip
 
 

@@ -3,25 +3,20 @@
 
 import dpnp
 import pytest
-from functional.case import Case, Spec
+from functional.case import Spec
 from functional.checks import Checks
-from functional.torch_functions import of_torch
+from functional.named import of_words
 
 from sycl_dnn import functional as F
 
 X, ROW = Spec((3, 5)), Spec((5,))
 
 
-def _case(words, *args, **options):
-    name = words.partition("-")[0]
-    dtype = options.pop("dtype", "float32")
-    return Case(words, getattr(F, name), args, options, of_torch(name), dtype)
-
-
 CASES = [
-    _case("trace", X), _case("trace-bf16", X, dtype="bfloat16"),
-    _case("cov", X), _case("cov-one", ROW), _case("corrcoef", X), _case("corrcoef-one", ROW),
-    _case("diff", X), _case("diff-twice", X, 2, 1), _case("diff-joined", X, 1, 0, X, X),
+    of_words("trace", X), of_words("trace-bf16", X, dtype="bfloat16"),
+    of_words("cov", X), of_words("cov-one", ROW),
+    of_words("corrcoef", X), of_words("corrcoef-one", ROW),
+    of_words("diff", X), of_words("diff-twice", X, 2, 1), of_words("diff-joined", X, 1, 0, X, X),
 ]  # fmt: skip
 
 

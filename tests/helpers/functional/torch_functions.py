@@ -8,10 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 
-def of_torch(name: str, *more: Any, **options: Any) -> Callable[..., Any]:
-    """Return torch's function of a name, with ``options`` over those of the call."""
+def of_torch(name: str, *more: Any, module: str = "torch", **options: Any) -> Callable[..., Any]:
+    """Return a function of torch by its name, with ``options`` over those of the call."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        return getattr(importlib.import_module("torch"), name)(*args, *more, **kwargs | options)
+        return getattr(importlib.import_module(module), name)(*args, *more, **kwargs | options)
 
     return call

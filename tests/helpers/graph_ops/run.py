@@ -30,8 +30,13 @@ def download(array):
     return np.asarray(host, np.float64)
 
 
-def build(case, dtype, engine="cpu"):
-    """Return the graph of a case and its arrays by name of the input."""
+def input_of(graph, tensor, data, dtype, label):
+    """Return an input of a graph, and its array."""
+    return graph.input(tensor.shape, tensor.dtype or dtype, name=label), data
+
+
+def build(case, dtype, engine="cpu", operand=input_of):
+    """Return the graph of a case and its arrays by name of the input; see `input_of`."""
     graph, arrays, provided = Graph(engine), {}, {}
     values = case.arrays(dtype)
     for name, tensor in case.tensors.items():
@@ -40,8 +45,8 @@ def build(case, dtype, engine="cpu"):
         results = []
         for number, (one, data) in enumerate(zip(several, datas, strict=True)):
             label = f"{name}{number}" if isinstance(tensor, list) else name
-            results.append(graph.input(one.shape, one.dtype or dtype, name=label))
-            arrays[label] = data
+            value, arrays[label] = operand(graph, one, data, dtype, label)
+            results.append(value)
         provided[name] = results if isinstance(tensor, list) else results[0]
     if case.op == "end":
         provided["src"] = graph.relu(provided["src"])
