@@ -259,7 +259,7 @@ def _copied(tensor: Any, queue: Any) -> Any:
 
 
 def _hold_counts(converted: Converted) -> None:
-    """Store integer buffers that a graph updates as float32."""
+    """Store buffers that a graph updates in dtypes that it can copy."""
     texts = [
         t for t in (converted._training_graph, converted._inference_graph) if not t.startswith('"')
     ]
@@ -267,6 +267,6 @@ def _hold_counts(converted: Converted) -> None:
         owner, _, name = path.rpartition(".")
         part = converted.part_at(owner)
         kind = str(part._buffers[name].dtype)
-        if not kind.startswith(("float", "bfloat")):
+        if kind in ("int16", "uint16"):
             part._counts += ((name, kind),)
             part._buffers[name] = F.astype(part._buffers[name], "float32")

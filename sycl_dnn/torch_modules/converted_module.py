@@ -20,8 +20,8 @@ class Part(Module):
     def __init__(self, name: str, text: str) -> None:
         super().__init__()
         self._torch_name, self._torch_text = name, text
-        #: Integer buffers that the forward updates, with their dtypes: stored as float32, which
-        #: oneDNN can copy and which counts to 16,777,216.
+        #: Buffers of 16-bit integers that the forward updates, with their dtypes: stored as
+        #: float32, which holds their values and which a program can copy.
         self._counts: tuple[tuple[str, str], ...] = ()
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:

@@ -118,6 +118,30 @@ def test_training_updates_the_statistics_and_counts(momentum):
     assert state["calls"] == net.calls == 10
 
 
+class Sequence(nn.Module):
+    """Integers larger than float32 holds, written in each forward."""
+
+    def __init__(self, dtype):
+        super().__init__()
+        self.register_buffer("state", torch.tensor([2**24 + 1, 3]).to(dtype))
+
+    def forward(self, x):
+        self.state.mul_(69069).add_(1).remainder_(2**31 - 1 if x.dtype == torch.int64 else 3001)
+        return x + self.state
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int16])
+def test_integer_buffers_are_exact(dtype):
+    net, x = Sequence(dtype).eval(), torch.zeros(2, dtype=dtype)
+    result = sycl_dnn.from_torch(net, x)
+    compiled = sycl_dnn.compile(lambda net, x: net(x))
+    for call in (result, result, lambda x: compiled(result, x)):
+        assert dpnp.asnumpy(call(*arrays(x))).tolist() == net(x).tolist()
+        state = result.state_dict()["state"]
+        assert state.dtype == str(dtype).removeprefix("torch.")
+        assert dpnp.asnumpy(state).tolist() == net.state.tolist()
+
+
 def test_dropout_follows_the_mode_of_its_module():
     net = nn.Sequential(nn.Dropout(0.5), nn.Identity())
     result = sycl_dnn.from_torch(net, torch.ones(1000))
