@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from conformance import expected_results, known_faults
 from conformance.case_runs import cases_of, run_case
-from graph_ops import download, evaluate, is_close
+from graph_ops import assert_close, expected
 from graph_ops.attention_patterns import sdpa_int8
 from graph_ops.pattern_values import arrays_of, values_of
 from primitive_cases import call_of, without_states
@@ -266,10 +266,8 @@ def test_constants_of_quantization_wait_for_each_other(gpu, values):
         sdpa_int8(graph, "f32")
         inputs = values_of(graph, "sdpa_int8", {})
         compiled = graph.compile(gpu)
-        actual = download(compiled(**arrays_of(graph, inputs, {}, gpu)))
-        (result,) = graph.outputs
-        expected = evaluate(graph, inputs, compiled.plans[-1].shapes)[result.id]
-        assert is_close(actual, expected, result.dtype, 3.0)
+        actual = compiled(**arrays_of(graph, inputs, {}, gpu))
+        assert_close(graph, actual, expected(graph, inputs, compiled), "f32", 3.0)
 
 
 @pytest.mark.parametrize("data_type", ["f32", "bf16"])

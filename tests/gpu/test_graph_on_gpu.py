@@ -3,7 +3,7 @@
 
 import numpy as np
 import pytest
-from graph_ops import CASES, build, download, evaluate, is_close, upload
+from graph_ops import CASES, assert_close, build, expected, upload
 from graph_ops.pattern_values import arrays_of, values_of
 from graph_ops.patterns import PATTERNS
 from simulated import by_turns
@@ -16,13 +16,6 @@ CASES_BY_TYPE = [
 ]
 
 
-def assert_right(graph, actual, expected, dtype, slack):
-    """Compare results with float64, by the coarsest data type on the way."""
-    for value, array in zip(graph.outputs, actual, strict=True):
-        coarsest = dtype if dtype in ("bf16", "f16") and value.dtype == "f32" else value.dtype
-        assert is_close(download(array), expected[value.id], coarsest, slack), value
-
-
 @pytest.mark.parametrize(("case", "dtype"), CASES_BY_TYPE, ids=lambda v: str(v))
 def test_operation(case, dtype, gpu, has_values):
     graph, arrays = build(case, dtype, "gpu")
@@ -32,8 +25,7 @@ def test_operation(case, dtype, gpu, has_values):
     for value, array in zip(graph.outputs, results, strict=True):
         assert tuple(array.shape) == compiled.plans[-1].shapes[value.id]
     if has_values:
-        expected = evaluate(graph, arrays, compiled.plans[-1].shapes)
-        assert_right(graph, results, expected, dtype, case.tolerance)
+        assert_close(graph, results, expected(graph, arrays, compiled), dtype, case.tolerance)
 
 
 #: Patterns that oneDNN 3.13 fuses only on the CPU.
@@ -63,10 +55,7 @@ def test_pattern_is_one_partition(name, build, dtype, kwargs, gpu, has_values):
         assert all(isinstance(step, PartitionStep) for step in steps)
         assert len(steps) == 1 or name in CPU_ONLY
     if has_values:
-        expected = evaluate(graph, values, compiled.plans[-1].shapes)
-        assert_right(
-            graph, actual if isinstance(actual, tuple) else (actual,), expected, dtype, 3.0
-        )
+        assert_close(graph, actual, expected(graph, values, compiled), dtype, 3.0)
 
 
 def test_dropout_is_submitted(gpu):

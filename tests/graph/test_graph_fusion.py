@@ -3,7 +3,7 @@
 
 import pytest
 from arithmetic import saturates
-from graph_ops import as_it_runs, download, evaluate, is_close
+from graph_ops import as_it_runs, assert_close, expected
 from graph_ops.pattern_values import arrays_of, values_of
 from graph_ops.patterns import PATTERNS
 
@@ -43,9 +43,4 @@ def test_pattern_is_one_partition_and_correct(name, build, dtype, kwargs, queue)
     compiled = graph.compile(queue)
     actual = compiled(**arrays_of(graph, values, provided, queue))
     _assert_is_one_partition(as_it_runs(compiled))
-    expected = evaluate(graph, values, compiled.plans[-1].shapes)
-    for value, array in zip(
-        graph.outputs, actual if isinstance(actual, tuple) else (actual,), strict=True
-    ):
-        coarsest = dtype if value.dtype == "f32" else value.dtype
-        assert is_close(download(array), expected[value.id], coarsest, 3.0), value
+    assert_close(graph, actual, expected(graph, values, compiled), dtype, 3.0)

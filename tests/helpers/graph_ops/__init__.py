@@ -3,13 +3,14 @@
 
 from .cases import CASES, Case, T, rounded
 from .reference import evaluate
-from .run import as_it_runs, build, download, execute, expected, is_close, upload
+from .run import as_it_runs, assert_close, build, download, execute, expected, is_close, upload
 
 __all__ = [
     "CASES",
     "Case",
     "T",
     "as_it_runs",
+    "assert_close",
     "build",
     "download",
     "evaluate",

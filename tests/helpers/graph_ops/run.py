@@ -91,3 +91,12 @@ def is_close(actual, target, dtype, factor=1.0):
     assert np.array_equal(actual[~same], target[~same], equal_nan=True)
     scale = max(np.abs(target[same]).max(initial=0), 1e-3)
     return np.abs(actual[same] - target[same]).max(initial=0) <= factor * TOLERANCE[dtype] * scale
+
+
+def assert_close(graph, results, targets, dtype, factor=1.0):
+    """Compare the results of a call, each by the coarsest data type on the way to it."""
+    several = results if isinstance(results, (tuple, list)) else [results]
+    for value, result, target in zip(graph.outputs, several, targets, strict=True):
+        coarsest = dtype if dtype in ("bf16", "f16") and value.dtype == "f32" else value.dtype
+        actual = result if isinstance(result, np.ndarray) else download(result)
+        assert is_close(actual, target, coarsest, factor), value
