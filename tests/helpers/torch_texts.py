@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Source texts of modules as users write them for torch: tests run each under both libraries."""
 
+from torch_fourier_texts import FOURIER
 from torch_network_texts import NETWORKS
 
 #: By name: the text, which defines ``Net``, and the shapes of the inputs (``int`` for indices).
@@ -200,4 +201,5 @@ class Net(nn.Module):
         [(2, 4, 5, 5)],
     ),
     **NETWORKS,
+    **FOURIER,
 }

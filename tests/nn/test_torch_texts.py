@@ -340,8 +340,7 @@ REFUSED = {
        for name in ("unsqueeze_", "squeeze_", "t_")},
     **{name: (lambda x, name=name: getattr(F, name)(x, x), f"no attribute '{name}'")
        for name in ("concat", "clip", "multiply", "row_stack",
-                    "as_tensor", "upsample", "fft", "polar",
-                    "view_as_complex", "fractional_max_pool2d", "Tensor")},
+                    "as_tensor", "upsample", "fractional_max_pool2d", "Tensor")},
     "no_grad": (lambda x: F.no_grad(), "no attribute 'no_grad'"),
     "long": (lambda x: F.zeros(3, dtype=F.long), "no attribute 'long'"),
 }  # fmt: skip
