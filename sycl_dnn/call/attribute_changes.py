@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 from sycl_dnn import tree
 from sycl_dnn.call.recorded_calls import Recording
 from sycl_dnn.call.running_function import RunningFunction
+from sycl_dnn.trace import nested_arguments
+from sycl_dnn.trace.values import Tensor
 
 
 class Changes:
@@ -131,8 +133,9 @@ class _Place(NamedTuple):
     part: int
     captured: Any
     name: str
-    structure: tree.Structure
-    n_tensors: int
+    #: Form of the value, and number of arrays in it.
+    form: nested_arguments.Form
+    n_arrays: int
 
 
 class AssignedAttributes:
@@ -148,7 +151,7 @@ class AssignedAttributes:
     Raises
     ------
     NeedsArrays
-        The function changed something else, or assigned something other than arrays.
+        The function changed something else, or assigned something other than arrays and constants.
     Undeclared
         It may have read one of the attributes before.
     """
@@ -178,14 +181,16 @@ class AssignedAttributes:
         supply, modules = iter(arrays), list(_modules_in(arguments))
         for place in self._places:
             owner = place.captured() if place.captured else modules[place.argument]
-            leaves = [next(supply) for _ in range(place.n_tensors)]
-            self._set_by[0](owner, place.part, place.name, place.structure, leaves)
+            own = [next(supply) for _ in range(place.n_arrays)]
+            self._set_by[0](owner, place.part, place.name, place.form, own)
         return result
 
 
 def _place_of(change: Any, modules: Sequence[Any]) -> _Place:
     leaves, structure = tree.flatten(change.value)
-    rest = (change.name, structure, len(leaves))
+    others = [nested_arguments.ARRAY if isinstance(v, Tensor) else v for v in leaves]
+    form = nested_arguments.Form(structure, others)
+    rest = (change.name, form, others.count(nested_arguments.ARRAY))
     for number, module in enumerate(modules):
         part = change.part_of(module)
         if part is not None:

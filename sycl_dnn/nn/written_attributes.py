@@ -4,7 +4,7 @@
 A traced module is a copy, whose forward runs on each call that records values. Assignments to its
 attributes, and changes of its lists, dicts, sets and objects, are applied to the module itself when
 the function has returned. The code of compiled functions does not run at each call: they may assign
-arrays that they do not read before, which then are in the module's ``_returned``.
+arrays and constants that they do not read before, which then are in the module's ``_returned``.
 """
 
 from __future__ import annotations
@@ -73,9 +73,9 @@ class Change(NamedTuple):
         return collected
 
     def check_compiled(self) -> None:
-        """Raise NeedsArrays unless it assigns arrays, as compiled functions may."""
-        leaves = tree.leaves(self.value) if self.changed is self.module else []
-        if not leaves or not all(isinstance(v, Tensor) for v in leaves):
+        """Raise NeedsArrays unless it assigns arrays and constants, as compiled functions may."""
+        is_assigned = self.changed is self.module
+        if not is_assigned or not all(map(_is_settable, tree.leaves(self.value))):
             raise self.refusal()
 
     def refusal(self) -> NeedsArrays:
@@ -108,15 +108,13 @@ class Change(NamedTuple):
         return next((i for i, part in parts if part is self.module), None)
 
     @staticmethod
-    def set_on(module: Any, part: int, name: str, structure: Any, arrays: Sequence[Any]) -> None:
+    def set_on(module: Any, part: int, name: str, form: Any, arrays: Sequence[Any]) -> None:
         """Set a declared attribute of a part of a module, or one like it, after a call."""
         attrs = list(module_tree.registered_modules(module))[part].__dict__
         if name in attrs:
             attrs.pop(name)
             module_tree.form_changed()
-        attrs.setdefault("_returned", Returned())[name] = tree.unflatten(
-            structure, list(map(handed, arrays))
-        )
+        attrs.setdefault("_returned", Returned())[name] = form.build(map(handed, arrays))
 
     def apply(self, arrays: Iterator[Any]) -> None:
         """Apply the change; ``arrays`` are those of the tensors in the value, in order."""
@@ -155,6 +153,12 @@ class Change(NamedTuple):
         if self.changed is self.module:
             return mapped(self.value)
         return kept_contents.replaced(self.value, mapped)
+
+
+def _is_settable(value: Any) -> bool:
+    return isinstance(value, Tensor) or (
+        type(value) is value.__class__ and isinstance(value, (bool, int, float, str))
+    )
 
 
 class Watched:

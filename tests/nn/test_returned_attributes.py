@@ -15,7 +15,8 @@ from sycl_dnn import nn
 
 
 def _keeps(net, y):
-    net.last, net.pair = y.mean(), (y.sum(), {"y": [y]})
+    net.last, net.pair = y.mean(), (y.sum(), {"y": [y], "n": y.shape})
+    net.nothing, net.rows = None, y.shape[0]
     return y.sum()
 
 
@@ -35,6 +36,7 @@ def check(net, values):
     assert float(net.last) == pytest.approx(y.mean())
     assert float(net.pair[0]) == pytest.approx(y.sum())
     np.testing.assert_allclose(net.pair[1]["y"][0].asnumpy(), y)
+    assert (net.pair[1]["n"], net.nothing, net.rows) == (y.shape, None, y.shape[0])
 
 
 @pytest.mark.parametrize("way", COMPILED)
@@ -106,8 +108,8 @@ def _counted(net, y):
     return y.sum()
 
 
-def _named(net, y):
-    net.label = "seen"
+def _scheduled(net, y):
+    net.rates = np.ones(3)
     return y.sum()
 
 
@@ -116,8 +118,8 @@ def _named(net, y):
     [
         (_state, {"state": None}, r"Net\.state must not be read by a compiled function before"),
         (_state_if_any, {}, r"Net\.state must not be read by a compiled function before"),
-        (_counted, {"count": 0}, r"Net\.count must not be assigned to while"),
-        (_named, {}, r"Net\.label must not be assigned to while"),
+        (_counted, {"count": 0}, r"Net\.count must not be read by a compiled function before"),
+        (_scheduled, {}, r"Net\.rates must not be assigned to while"),
     ],
 )
 def test_what_would_happen_once_is_refused(step, attributes, words):
@@ -130,7 +132,7 @@ def test_what_would_happen_once_is_refused(step, attributes, words):
     with pytest.raises(TypeError, match="must not be"):
         sycl_dnn.plan(lambda net, x: net(x), net, x)
     assert {name: net.__dict__[name] for name in before} == before
-    assert {*attributes} == {"state", "count", "label"}.intersection(net.__dict__)
+    assert {*attributes} == {"state", "count", "rates"}.intersection(net.__dict__)
     assert float(net(x)) == 30  # its code runs at each call
 
 
