@@ -9,7 +9,6 @@ from __future__ import annotations
 import numpy as np
 
 from conformance.references import pointwise_primitives, reference, window_primitives
-from sycl_dnn.tools.cases import storage as fill
 from sycl_dnn.tools.cases.call import Call
 from sycl_dnn.tools.cases.data import Arrays
 from sycl_dnn.tools.cases.execution import drawn
@@ -224,5 +223,5 @@ def referenced(forward: Call, key: str) -> Arrays:
     results = expected(forward, arrays)
     for name in written & results.keys():
         dims = forward.tensors[name].dims
-        arrays[name] = fill.rounded(results[name].reshape(dims), forward.tensors[name].dtype)
+        arrays[name] = rounded(results[name].reshape(dims), forward.tensors[name].dtype)
     return arrays

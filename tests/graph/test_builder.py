@@ -106,6 +106,10 @@ REFUSED = {
     r"matmul: weights must have batch axes": lambda g, x: g.matmul(
         g.input((2, 4, 3)), g.input((5, 3, 2))
     ),
+    r"bias_add: bias must have shape \(3,\), one": lambda g, x: g.bias_add(x, g.input((4,))),
+    "convolution: weights must have 4 axes": lambda g, x: g.convolution(
+        g.input((1, 9, 9, 2)), g.input((3, 2, 4)), **ONES, dilations=(1, 1)
+    ),
     "add: src_1 must broadcast": lambda g, x: g.add(x, g.input((5,))),
     "add: src_1 must have the shape": lambda g, x: g.add(x, g.input((3,)), auto_broadcast="none"),
     "maximum: src_1 must have the dtype of src_0, f32, got bf16": lambda g, x: g.maximum(

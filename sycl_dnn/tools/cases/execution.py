@@ -15,7 +15,6 @@ from sycl_dnn.errors import OneDnnFaultWarning
 from sycl_dnn.onednn.memory import Memory
 from sycl_dnn.tools.cases import call as extra
 from sycl_dnn.tools.cases import data, storage
-from sycl_dnn.tools.cases import storage as fill
 from sycl_dnn.tools.cases.call import Call, Tensor, describe
 from sycl_dnn.tools.cases.data import Arrays
 from sycl_dnn.tools.cases.driver import Refusal
@@ -47,7 +46,7 @@ def drawn(call: Call, name: str, tensor: Tensor, key: str) -> np.ndarray:
         values = data.around(tensor.dtype, 4) if name == "old_dst" else data.usual(tensor.dtype)
     if isinstance(values, data.Fill):
         values = values.draw(rng, tensor.dims)
-    return fill.rounded(values, tensor.dtype)
+    return storage.rounded(values, tensor.dtype)
 
 
 class Execution:
@@ -126,7 +125,7 @@ class Execution:
         if dropout is not None and dropout.host and name != "attr_rounding_seed":
             return Memory(dnnl.MemoryDesc.host_scalar(slot["data_type"]), value)
         desc = dnnl.MemoryDesc((1,), slot["data_type"])
-        raw = fill.encode(np.array([value]), slot["data_type"].name)
+        raw = storage.encode(np.array([value]), slot["data_type"].name)
         return storage.Buffer(desc, self.stream, raw.view(np.uint8)).memory
 
     def add_output(self, name: str, slot: dict) -> None:
