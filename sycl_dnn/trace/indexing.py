@@ -13,6 +13,7 @@ import dpnp
 import numpy as np
 
 from sycl_dnn.trace import functions
+from sycl_dnn.trace.cloning import clone_of
 from sycl_dnn.trace.refusals import NeedsArrays, value_of
 from sycl_dnn.trace.torch_methods import alias, unspoilt
 from sycl_dnn.trace.values import Tensor
@@ -234,7 +235,10 @@ def put(x: Any, key: Any, value: Any) -> Any:
     unspoilt("assignment", x)
     items = key if isinstance(key, tuple) else (key,)
     if not hasattr(value, "shape"):
-        value = functions.full_like(x[(0,) * x.ndim] if x.size else x, value)
+        if not x.size:  # nothing is assigned, if the key is one
+            _check_masks(x.shape, items) if _is_mask(items[0]) else taken(x, key)
+            return clone_of(x)
+        value = functions.full_like(x[(0,) * x.ndim], value)
     value = functions.astype(value, x.dtype)
     if len(items) == 1 and _is_mask(items[0]) and isinstance(items[0], Tensor) and not value.ndim:
         mask = items[0]

@@ -10,6 +10,7 @@ from differential import (
     reduction_lines,
     shape_lines,
     window_lines,
+    write_lines,
 )
 
 FAMILIES = {
@@ -26,5 +27,5 @@ FAMILIES = {
     product_lines.recurrent: 2, index_lines.indexed: 6, index_lines.embedded: 2, index_lines.hot: 1,
     index_lines.masked: 2, loss_lines.loss: 3, loss_lines.classified: 3, loss_lines.triplets: 1,
     control_lines.looped: 2, control_lines.conditional: 2, control_lines.called: 2,
-    control_lines.contained: 2, control_lines.stopped: 1,
+    control_lines.contained: 2, control_lines.stopped: 1, write_lines.written: 5,
 }  # fmt: skip
