@@ -80,6 +80,10 @@ class RecordedTensor(Tensor):
         """
         self.trace.assign(self, key, value)
 
+    def fill(self, value: Any) -> None:
+        """Assign a number to all elements, as the method of arrays."""
+        self[...] = value
+
     @property
     def is_argument(self) -> bool:
         """Whether it is an array of the caller's, or a view of one."""

@@ -153,6 +153,22 @@ def test_other_names_and_views_of_the_tensor_see_it(x):
     assert float(sycl_dnn.vjp(of_a_view, x)[0]) == pytest.approx(changed.sum(), rel=1e-6)
 
 
+def test_parts_of_empty_arrays_and_whole_arrays(x):
+    def function(x):
+        y, z = x[:0] * 2, x * 1
+        y[0:0], y[..., :1], y[y > 0] = 1.0, 2.0, 3.0
+        z.fill(4)
+        return y.sum() + (z * x).sum()
+
+    gradient = sycl_dnn.value_and_grad(function)
+    for way in (gradient, sycl_dnn.compile(gradient)):
+        value, slope = way(x)
+        assert float(value) == pytest.approx(4 * VALUES.sum())
+        assert slope.tolist() == np.full_like(VALUES, 4).tolist()
+    with pytest.raises(IndexError, match="5 is out of range for axis 1"):
+        sycl_dnn.vjp(lambda x: (x[:0] * 2).__setitem__((..., 5), 1.0), x)
+
+
 def test_arguments_and_captured_arrays_are_refused(x):
     def assigned(x):
         x[0] = 1.0

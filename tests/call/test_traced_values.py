@@ -269,7 +269,6 @@ REFUSED = {
     "asnumpy": (lambda x: x.asnumpy(), rf"asnumpy\(\).*{VALUES}"),
     "choose": (lambda x: x.choose([x, x]), r"choose\(\).*functional.where"),
     "compress": (lambda x: x.compress([True]), r"compress\(\).*shape.*depends on values"),
-    "fill": (lambda x: x.fill(0), r"fill\(\).*cannot be written to"),
     "get_array": (lambda x: x.get_array(), "no memory"),
     "item": (lambda x: x.item(), rf"item\(\).*{VALUES}"),
     "nonzero": (lambda x: x.nonzero(), "nonzero: .*shape.*depends on"),
@@ -289,7 +288,7 @@ NO_ATTRIBUTES = ["__sycl_usm_array_interface__", "__usm_ndarray__", "_array_obj"
 
 #: Covered by other tests of this file, or meaningless for traced values.
 ELSEWHERE = {
-    "__setitem__",  # tests/call/test_assignment.py
+    "__setitem__", "fill",  # tests/call/test_assignment.py
     *(f"__{prefix}{name}__" for prefix in ("", "r", "i")
       for name in ("add", "sub", "mul", "truediv", "pow", "floordiv", "mod", "matmul", "and", "or",
                    "xor", "lshift", "rshift")),
