@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sycl_dnn.errors import UnsupportedOperator
+from sycl_dnn.onednn import dtypes
 
 #: Terms of a polynomial: factors by the symbols that they multiply.
 Terms = dict[tuple[str, ...], Fraction]
@@ -116,6 +117,8 @@ def type_number(dtype: str) -> int:
     """Return ONNX's number of a data type."""
     from onnx import TensorProto
 
+    if dtypes.is_complex(dtype):
+        raise unsupported(f"the data type {dtype}", "its operators have no complex numbers")
     names = {"float32": "FLOAT", "float64": "DOUBLE"}
     number = getattr(TensorProto, names.get(dtype, dtype.upper()), None)
     if number is None:

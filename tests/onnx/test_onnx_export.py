@@ -284,6 +284,8 @@ def test_results_that_are_inputs_or_the_same():
         (lambda x: x + F.randn(6), "random number"), (nn.Unfold(2), "unfold"),
         (lambda x: F.max_pool1d(x, 2, return_indices=True), "max_pool1d"),
         (lambda x: F.adaptive_avg_pool1d(x, 4), "must divide"),
+        (lambda x: F.abs(F.fft.rfft(x)), "rfft has no form"),
+        (lambda x: F.abs(F.astype(x, "complex64")), "operators have no complex numbers"),
     ],
 )  # fmt: skip
 def test_refusals_name_the_function(f, message):

@@ -40,6 +40,12 @@ def _check_parts(name: str, **arguments: Any) -> None:
         raise ValueError(f"{name}: {second} must broadcast with {first}, got {shapes}") from None
 
 
+def unlowered(x: Any) -> Any:
+    """Return the float32 values of a tensor that a function compiled in a narrow dtype has."""
+    is_narrow = isinstance(x, Tensor) and x.trace.is_lowered and x.dtype in ("bfloat16", "float16")
+    return converted(x, "float32") if is_narrow else x
+
+
 @operation
 @described_as_torch(**_COMPLEX)
 def complex(real: Tensor, imag: Tensor) -> Tensor:
@@ -48,6 +54,7 @@ def complex(real: Tensor, imag: Tensor) -> Tensor:
     real, imag : array (*)
         float32 or float64.
     """
+    real, imag = unlowered(real), unlowered(imag)
     _check_parts("complex", real=real, imag=imag)
     return joined(real, imag)
 
@@ -60,6 +67,7 @@ def polar(abs: Tensor, angle: Tensor) -> Tensor:
     abs, angle : array (*)
         float32 or float64.
     """
+    abs, angle = unlowered(abs), unlowered(angle)
     _check_parts("polar", abs=abs, angle=angle)
 
     def definition(size: Node, turn: Node) -> tuple[Node, Node]:
@@ -146,6 +154,7 @@ def view_as_complex(input: Tensor) -> Tensor:
         float32 or float64.
     """
     check_arrays("view_as_complex", input=input)
+    input = unlowered(input)
     if input.dtype not in _PARTS:
         raise TypeError(f"view_as_complex: input must be float32 or float64, got {input.dtype}")
     if input.shape[-1:] != (2,):

@@ -9,7 +9,7 @@ from typing import Any
 from sycl_dnn.call.operation import named, operation
 from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.arithmetic.operands import check_arrays
-from sycl_dnn.functional.complex_numbers.complex_parts import conj
+from sycl_dnn.functional.complex_numbers.complex_parts import conj, unlowered
 from sycl_dnn.functional.fft.transforms import (
     ADJOINT,
     as_complex,
@@ -71,6 +71,7 @@ _HALF = " The last axis has ``n // 2 + 1`` elements."
 def _checked(name: str, x: Any, is_real: bool) -> Tensor:
     """Return an array in a dtype that has transforms."""
     check_arrays(name, input=x)
+    x = unlowered(x)
     if dtypes.is_complex(x.dtype):
         if is_real:
             raise TypeError(f"{name}: input must be real, got {x.dtype}")

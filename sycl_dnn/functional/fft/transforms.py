@@ -26,7 +26,7 @@ ADJOINT = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
 
 
 def _recorded(function: Any, x: Tensor, shape: Sequence[int], dtype: str, adjoint: Any) -> Tensor:
-    shape = tuple(shape)
+    shape, function.__qualname__ = tuple(shape), function.__name__
     if 0 in shape:
         result = zeros(x.trace, shape, dtype)
         return x.trace.view(x, result, lambda g: zeros(g.trace, x.shape, x.dtype))

@@ -168,6 +168,8 @@ def test_regions_in_narrow_dtypes_transform_float32(queue):
         assert str(F.fft.rfft(F.astype(x, "bfloat16")).dtype) == "complex64"
         z = F.fft.fft(x)
         assert str(F.matmul(z, F.transpose(z, 0, 1)).dtype) == "complex64"
+    whole = sycl_dnn.compile(lambda x: F.fft.irfft(F.fft.rfft(x * 2), n=8), dtype="bfloat16")
+    np.testing.assert_allclose(whole(x).asnumpy(), 2 * x.asnumpy(), rtol=2e-2, atol=2e-2)
 
 
 def test_rules_of_arguments(queue):
