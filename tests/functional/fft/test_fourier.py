@@ -17,7 +17,7 @@ OPTIONS = {
     **dict.fromkeys(SEVERAL, ({}, {"s": (6, 4)}, {"s": (4, 9), "dim": (0, 2), "norm": "ortho"},
                               {"dim": (2, 0), "norm": "forward"})),
 }  # fmt: skip
-CASES = [(name, options) for name in (*ONE, *SEVERAL) for options in OPTIONS[name]]
+CALLS = [(name, options) for name in (*ONE, *SEVERAL) for options in OPTIONS[name]]
 SHAPE = (2, 3, 5)
 
 
@@ -63,7 +63,7 @@ def adjoint(name, x, options, g):
 
 @pytest.mark.sweep(16)
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
-@pytest.mark.parametrize(("name", "options"), CASES)
+@pytest.mark.parametrize(("name", "options"), CALLS)
 def test_values_and_gradients(name, options, dtype, queue):
     if dtype in ("float64", "complex128") and not queue.sycl_device.has_aspect_fp64:
         pytest.skip("the device has no float64")
