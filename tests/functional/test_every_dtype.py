@@ -18,17 +18,36 @@ from sycl_dnn import functional as F
 DTYPES = ("bool", "complex64", "int8", "int16", "int64", "uint64", "float16")
 #: Results for complex numbers, over ``x`` and ``y``, where not those of both parts.
 OF_COMPLEX = {
+    **{
+        name: lambda x, y, name=name: getattr(np, name)(x)
+        for name in (
+            "abs",
+            "cos",
+            "cosh",
+            "exp",
+            "log",
+            "reciprocal",
+            "sin",
+            "sinh",
+            "sqrt",
+            "square",
+            "tan",
+            "tanh",
+        )
+    },
     "mul": np.multiply,
+    "div": np.divide,
+    "isclose": np.isclose,
+    "norm": lambda x, y: np.linalg.norm(x),
+    "linear": lambda x, y: x @ y.T,
     "pow": np.power,
     "eq": np.equal,
     "ne": np.not_equal,
     "where": lambda x, y: np.where(x == y, x, y),
-    "square": lambda x, y: x * x,
     "prod": lambda x, y: np.prod(x),
     "matmul": lambda x, y: x @ y.T,
     "einsum": lambda x, y: x @ y.T,
     "outer": lambda x, y: np.outer(x[0], y[1]),
-    "sin": lambda x, y: np.sin(x),
     "cumprod": lambda x, y: np.cumprod(x, 1),
     "cross": lambda x, y: np.cross(x[:, :3], y[:, 1:]),
     "index_fill": lambda x, y: np.where(np.arange(4) < 2, 1, x),

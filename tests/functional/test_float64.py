@@ -71,8 +71,10 @@ OTHERS = {
     "multinomial": ((1,), {}), "signbit": ((), {}),
     "astype": (("float32",), {}), "asarray": (("float32",), {}),
 }  # fmt: skip
-#: They take a QuantizedTensor, a separate scale, a condition, or no array.
-ELSEWHERE = {"PackedSequence", "allclose", "bincount", "heaviside", "isclose", "float_power",
+#: They take complex numbers, a QuantizedTensor, a separate scale, a condition, or no array.
+ELSEWHERE = {"angle", "complex", "conj", "imag", "is_complex", "polar", "real",
+             "view_as_complex", "view_as_real",
+             "PackedSequence", "allclose", "bincount", "heaviside", "isclose", "float_power",
              "ctc_loss", "nms",
               "pack_padded_sequence", "pad_packed_sequence",
              "roi_align", "arange", "dropout2d", "dropout3d", "empty", "eye", "full", "index_add",

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import threading
 from typing import Any
@@ -12,7 +13,7 @@ import numpy as np
 
 from sycl_dnn._dpnp import in_dtype
 from sycl_dnn.call.operation import operation
-from sycl_dnn.functional.arithmetic.elementwise import check_float
+from sycl_dnn.functional.arithmetic.elementwise import check_float, written_over
 from sycl_dnn.ir.node import Node
 from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
@@ -220,9 +221,10 @@ def dropped(
         return input
     if is_overwritten:
         return overwritten(input, name, body(input, seed_of(name, seed, is_traced), p))
-    target = input if inplace else out
-    keywords = {} if target is None else {"out": target}
-    return body(input, seed_of(name, seed, is_traced), p, **keywords)
+    call = functools.partial(body, input, seed_of(name, seed, is_traced), p)
+    if inplace:
+        return written_over(input, call)
+    return call() if out is None else call(out=out)
 
 
 def dropout(

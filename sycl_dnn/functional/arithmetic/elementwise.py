@@ -102,9 +102,17 @@ def inplace_into_out(function: Callable[..., Any], position: int) -> Callable[..
         keywords = {k: v for k, v in kwargs.items() if k != "inplace"}
         if is_torch() or isinstance(target, Tensor):
             return overwritten(target, name, function(*positional, **keywords))
-        return function(*positional, out=target, **keywords)
+        return written_over(target, functools.partial(function, *positional, **keywords))
 
     return call
+
+
+def written_over(target: Any, call: Callable[..., Any]) -> Any:
+    """Return an array that is passed as ``out``, or assigned to if its strides are negative."""
+    if all(step >= 0 for step in getattr(target, "strides", ())):
+        return call(out=target)
+    target[...] = call()
+    return target
 
 
 def pointwise(

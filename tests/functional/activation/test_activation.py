@@ -110,6 +110,15 @@ def test_inplace_writes_the_input(name, queue):
         np.testing.assert_array_equal(to_numpy(x), expected)
 
 
+def test_inplace_of_reversed_arrays(queue):
+    x = to_device(np.array([[-1.0, 2.0], [3.0, -4.0]]), "float32", queue)
+    for function in (F.relu, lambda v, inplace: F.dropout(v, 1.0, inplace=inplace)):
+        reversed_x = x[::-1]
+        expected = function(x, inplace=False).tolist()
+        assert function(reversed_x, inplace=True) is reversed_x
+        assert x.tolist() == expected
+
+
 def test_inplace_by_position(queue):
     x = to_device(np.array([-1.0, 2.0]), "float32", queue)
     assert F.relu(x, True) is x
