@@ -79,14 +79,16 @@ def watched_inside(run: RunningFunction, originals: Any, copies: Any) -> Iterato
     """Let an inner function assign attributes of modules among its arguments."""
     n_watched = len(run.watched)
     watch(run, originals, copies)
+    inner = run.watched[n_watched:]
     try:
         yield
-        for watched in run.watched[n_watched:]:
+        for watched in inner:
             watched.hand_on()
     finally:
-        for watched in reversed(run.watched[n_watched:]):
+        for watched in reversed(inner):
             watched.restore()
-        del run.watched[n_watched:]
+        # Those that the function has captured itself remain.
+        run.watched = [watched for watched in run.watched if watched not in inner]
 
 
 def _modules_in(values: Any) -> Iterator[Any]:
@@ -164,9 +166,9 @@ class AssignedAttributes:
         if undeclared:
             raise Undeclared(undeclared)
         modules = list(_modules_in(arguments))
-        self._set_by = [type(change).set_on for change in changes[:1]]
         self._places = [_place_of(change, modules) for change in changes]
-        self._tensors = tuple([t for change in changes for t in change.tensors()])
+        leaves = [leaf for change in changes for leaf in tree.leaves(change.value)]
+        self._tensors = tuple([leaf for leaf in leaves if isinstance(leaf, Tensor)])
 
     def __bool__(self) -> bool:
         return bool(self._places)
@@ -182,7 +184,7 @@ class AssignedAttributes:
         for place in self._places:
             owner = place.captured() if place.captured else modules[place.argument]
             own = [next(supply) for _ in range(place.n_arrays)]
-            self._set_by[0](owner, place.part, place.name, place.form, own)
+            owner._set_returned(place.part, place.name, place.form.build(own))
         return result
 
 

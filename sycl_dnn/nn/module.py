@@ -138,6 +138,10 @@ class Module(ModuleState):
         """Let what a function does to the attributes of a copy be done to the module, too."""
         written_attributes.watch(trace, self, copy)
 
+    def _set_returned(self, part: int, name: str, value: Any) -> None:
+        """Set what a compiled function assigned to an attribute of a part of the module."""
+        written_attributes.set_returned(self, part, name, value)
+
     def _assign(self, name: str, value: Any) -> None:
         """Bind a registered name to another parameter, buffer or module."""
         value = plain(value)

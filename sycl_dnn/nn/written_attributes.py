@@ -14,12 +14,11 @@ import pickle
 import random
 import sys
 import types
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from sycl_dnn import tree
 from sycl_dnn.call import code_facts
 from sycl_dnn.nn import kept_contents, module_tree
 from sycl_dnn.nn.container_contents import copied
@@ -74,8 +73,7 @@ class Change(NamedTuple):
 
     def check_compiled(self) -> None:
         """Raise NeedsArrays unless it assigns arrays and constants, as compiled functions may."""
-        is_assigned = self.changed is self.module
-        if not is_assigned or not all(map(_is_settable, tree.leaves(self.value))):
+        if self.changed is not self.module or not _is_settable(self.value):
             raise self.refusal()
 
     def refusal(self) -> NeedsArrays:
@@ -106,15 +104,6 @@ class Change(NamedTuple):
         """Return the number of the changed module among the parts of a module; None if not one."""
         parts = enumerate(module_tree.registered_modules(module))
         return next((i for i, part in parts if part is self.module), None)
-
-    @staticmethod
-    def set_on(module: Any, part: int, name: str, form: Any, arrays: Sequence[Any]) -> None:
-        """Set a declared attribute of a part of a module, or one like it, after a call."""
-        attrs = list(module_tree.registered_modules(module))[part].__dict__
-        if name in attrs:
-            attrs.pop(name)
-            module_tree.form_changed()
-        attrs.setdefault("_returned", Returned())[name] = form.build(map(handed, arrays))
 
     def apply(self, arrays: Iterator[Any]) -> None:
         """Apply the change; ``arrays`` are those of the tensors in the value, in order."""
@@ -156,9 +145,22 @@ class Change(NamedTuple):
 
 
 def _is_settable(value: Any) -> bool:
-    return isinstance(value, Tensor) or (
-        type(value) is value.__class__ and isinstance(value, (bool, int, float, str))
-    )
+    """Whether a value consists of arrays and constants: what holds modules has an identity."""
+    kind = type(value)  # the __class__ of a number of the call is float
+    if kind in (tuple, list):
+        return all(map(_is_settable, value))
+    if kind is dict:
+        return all(map(_is_settable, value.values()))
+    return value is None or issubclass(kind, (Tensor, bool, int, float, str))
+
+
+def set_returned(module: Any, part: int, name: str, value: Any) -> None:
+    """Set an attribute of a part of a module that a compiled function assigns, after a call."""
+    attrs = list(module_tree.registered_modules(module))[part].__dict__
+    if name in attrs:
+        attrs.pop(name)
+        module_tree.form_changed()
+    attrs.setdefault("_returned", Returned())[name] = nested_arguments.replaced(value, handed)
 
 
 class Watched:

@@ -51,6 +51,34 @@ def test_each_call_assigns_its_arrays_to_its_module(way):
     assert compiled.cache_info().misses <= 2  # the first one had None in it
 
 
+def test_arrays_in_a_dict_keep_their_names():
+    def step(net, y):
+        net.parts = {"second": y.sum(), "first": y * 3, "a": [y + 1, y]}
+        return y.sum()
+
+    net = Net(step)
+    sycl_dnn.compile(net)(dpnp.asarray(VALUES))
+    y = VALUES * 2
+    assert float(net.parts["second"]) == y.sum()
+    np.testing.assert_allclose(net.parts["first"].asnumpy(), y * 3)
+    for found, expected in zip(net.parts["a"], (y + 1, y), strict=True):
+        np.testing.assert_allclose(found.asnumpy(), expected)
+
+
+@pytest.mark.parametrize("is_compiled", [False, True])
+def test_a_module_that_an_inner_function_captures(is_compiled):
+    net = Net(_keeps)
+
+    def inner(x):
+        return sycl_dnn.grad(lambda x: net(x))(x).sum()
+
+    call = sycl_dnn.grad(inner)
+    call = sycl_dnn.compile(call) if is_compiled else call
+    for number in range(3):
+        call(dpnp.asarray(VALUES + number))
+        check(net, VALUES + number)
+
+
 def test_captured_modules_and_parts(queue):
     class Outer(nn.Module):
         def __init__(self):
@@ -108,6 +136,11 @@ def _counted(net, y):
     return y.sum()
 
 
+def _holding(net, y):
+    net.held = (net.step, y)
+    return y.sum()
+
+
 def _scheduled(net, y):
     net.rates = np.ones(3)
     return y.sum()
@@ -119,6 +152,7 @@ def _scheduled(net, y):
         (_state, {"state": None}, r"Net\.state must not be read by a compiled function before"),
         (_state_if_any, {}, r"Net\.state must not be read by a compiled function before"),
         (_counted, {"count": 0}, r"Net\.count must not be read by a compiled function before"),
+        (_holding, {}, r"Net\.held must not be assigned to while"),
         (_scheduled, {}, r"Net\.rates must not be assigned to while"),
     ],
 )
