@@ -215,11 +215,6 @@ class Recording(RunningFunction):
         """Call a function over tensors of the trace."""
         return self.joined(body, body, args, kwargs)
 
-    def _named(
-        self, name: str, body: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
-    ) -> Any:
-        return self.joined(name, body, args, kwargs)
-
     def run(self, function: Any, args: tuple[Any, ...], kwargs: Any, out: Any) -> Any:
         """Run a function of the layer that is not in the table of calls here."""
         if out is None and any(type(v) is dpnp.ndarray for v in args):

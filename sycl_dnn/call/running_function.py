@@ -8,6 +8,7 @@ torch: from then on a value stands for another tensor of the trace.
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -25,7 +26,7 @@ from sycl_dnn.trace.frozen import Seed, argument_of
 from sycl_dnn.trace.indexing import put
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.torch_methods import ASSIGNMENT, OfCapture, overwritten, unspoilt
-from sycl_dnn.trace.trace_state import TraceState, running
+from sycl_dnn.trace.trace_state import TraceState, running, running_trace
 from sycl_dnn.trace.values import MixedTraces, Tensor
 
 
@@ -287,19 +288,7 @@ class RunningFunction(RecordedRun):
         if name.startswith("_") or not callable(getattr(Trace, name, None)):
             raise AttributeError(f"a recording has no {name}")
 
-        def method(*args: Any, **kwargs: Any) -> Any:
-            return self._named(name, self._by_trace, (name, *args), kwargs)
-
-        return method
-
-    def _by_trace(self, name: str, *args: Any, **kwargs: Any) -> Any:
-        return getattr(self.traced, name)(*args, **kwargs)
-
-    def _named(
-        self, name: str, body: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
-    ) -> Any:
-        """Return the result of a method of the trace."""
-        return self._recorded(body, body, args, kwargs)
+        return functools.partial(self.logged, _by_trace, name)
 
     __call__ = TraceState.__call__
 
@@ -365,3 +354,8 @@ class RunningFunction(RecordedRun):
             watched.restore()
         self.buffers, self.watched, self.given, self.rewritten = {}, [], [], {}
         self._numbers, self.traced = {}, None
+
+
+def _by_trace(name: str, *args: Any, **kwargs: Any) -> Any:
+    """Call a method of the trace."""
+    return getattr(running_trace(), name)(*args, **kwargs)
