@@ -166,11 +166,15 @@ def as_torch(
     )  # fmt: skip
 
 
-def described_as_torch(**words: str) -> Callable[[F], F]:
-    """Return a decorator for ``as_torch`` of the ``sections`` of a docstring."""
+def described_as_torch(module: str = "", **words: str) -> Callable[[F], F]:
+    """Return a decorator for ``as_torch`` of the ``sections`` of a docstring.
+
+    ``module`` is that of torch with a point, as ``linalg.``.
+    """
 
     def attach(function: F) -> F:
-        function.__doc__ = as_torch(function.__name__, *sections(function), **words)
+        name = module + function.__name__
+        function.__doc__ = as_torch(name, *sections(function), **words)
         return function
 
     return attach

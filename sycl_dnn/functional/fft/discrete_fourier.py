@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sycl_dnn.call.operation import named, operation
+from sycl_dnn.call.operation import SMOOTH, as_torch, named, operation
 from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.arithmetic.operands import check_arrays
 from sycl_dnn.functional.complex_numbers.complex_parts import conj, unlowered
@@ -22,32 +22,17 @@ from sycl_dnn.functional.shape.reshaping import check_axes, check_axis, checked_
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace.values import Tensor
 
-_TEXT = """Return the {what}.
-
-Parameters
-----------
-input : array (*)
+_PARAMETERS = """input : array (*)
     {kinds}
 {sizes}
 norm : {{"backward", "ortho", "forward"}}, optional
     {norm}
-
-Returns
--------
-array (*)
-    {returns}
-
-Raises
-------
-TypeError
-    ``input`` is no array, or its dtype is another one.
-ValueError
-    An axis is out of range or there twice, a size is not positive, or there is no such ``norm``.
-
-Notes
------
-Computed by ``dpnp.fft`` (oneMKL). Differentiable to any order. Source: ``torch.fft.{name}``.
 """
+_TYPES = "``input`` is no array, or its dtype is another one."
+_ERRORS = (
+    "An axis is out of range or there twice, a size is not positive, or there is no such ``norm``."
+)
+_NOTES = "Computed by ``dpnp.fft`` (oneMKL). " + SMOOTH
 _ANY = "Real or complex, in single or double precision; integers become float32."
 _REAL = "float32 or float64; integers become float32."
 _ONE_AXIS = """n : int, optional
@@ -145,8 +130,12 @@ def _both_ways(name: str, what: str, is_inverse: bool) -> Any:
                  norm=_NORMS[is_inverse], returns=_COMPLEX)  # fmt: skip
 
 
-def _made(name: str, call: Any, **words: str) -> Any:
-    return operation(named(call, name, _TEXT.format(name=name, **words)))
+def _made(name: str, call: Any, what: str, returns: str, **words: str) -> Any:
+    text = as_torch(
+        f"fft.{name}", f"Return the {what}.", _PARAMETERS.format(**words),
+        returns=f"array (*)\n    {returns}", types=_TYPES, errors=_ERRORS, notes=_NOTES,
+    )  # fmt: skip
+    return operation(named(call, name, text))
 
 
 fft = _both_ways("fft", "discrete Fourier transform along an axis", False)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sycl_dnn.call.operation import named, operation
+from sycl_dnn.call.operation import SMOOTH, as_torch, named, operation
 from sycl_dnn.functional.arithmetic.binary import mul
 from sycl_dnn.functional.arithmetic.operands import check_arrays
 from sycl_dnn.functional.creation.factories import arange, documented
@@ -14,19 +14,7 @@ from sycl_dnn.functional.shape.arrangement import roll
 from sycl_dnn.functional.shape.reshaping import check_axes, checked_int
 from sycl_dnn.trace.values import Tensor
 
-_ERRORS = "ValueError\n    ``n`` is not positive, or ``d`` is 0."
-
-
-def _frequencies(name: str, n: Any, d: float, first: int, end: int, dtype: Any, device: Any) -> Any:
-    if not d:
-        raise ValueError(f"{name}: d must not be 0, got {d}")
-    numbers = arange(first, end, dtype=dtype or "float32", device=device)
-    return mul(numbers, 1.0 / (n * d))
-
-
-@documented(dtype="float32 by default", returns="array (n,)", raises=_ERRORS)
-def fftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None) -> Any:
-    """Return the frequencies of a discrete Fourier transform, first those that are not negative.
+_FREQUENCIES = """Return {what}.
 
     Parameters
     ----------
@@ -35,50 +23,38 @@ def fftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None) ->
     d : number
         Distance between samples.
     """
-    n = checked_int("fftfreq", "n", n, 1)
-    ordered = _frequencies("fftfreq", n, d, -(n // 2), (n + 1) // 2, dtype, device)
-    return roll(ordered, -(n // 2))
 
 
-@documented(dtype="float32 by default", returns="array (n // 2 + 1,)", raises=_ERRORS)
-def rfftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None) -> Any:
-    """Return the frequencies of half of a discrete Fourier transform, those of ``rfft``.
+def _frequencies(name: str, what: str, size: str, is_half: bool) -> Any:
+    def call(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None) -> Any:
+        n = checked_int(name, "n", n, 1)
+        if not d:
+            raise ValueError(f"{name}: d must not be 0, got {d}")
+        first, end = (0, n // 2 + 1) if is_half else (-(n // 2), (n + 1) // 2)
+        ordered = mul(arange(first, end, dtype=dtype or "float32", device=device), 1.0 / (n * d))
+        return roll(ordered, first) if first else ordered
 
-    Parameters
-    ----------
-    n : int
-        Number of samples.
-    d : number
-        Distance between samples.
-    """
-    n = checked_int("rfftfreq", "n", n, 1)
-    return _frequencies("rfftfreq", n, d, 0, n // 2 + 1, dtype, device)
+    complete = documented(
+        dtype="float32 by default", returns=f"array ({size},)",
+        raises="ValueError\n    ``n`` is not positive, or ``d`` is 0.",
+    )  # fmt: skip
+    return complete(named(call, name, _FREQUENCIES.format(what=what)))
 
 
-_SHIFTED = """{summary}
+fftfreq = _frequencies(
+    "fftfreq",
+    "the frequencies of a discrete Fourier transform, first those that are not negative",
+    "n", False,
+)  # fmt: skip
+rfftfreq = _frequencies(
+    "rfftfreq", "the frequencies of half of a discrete Fourier transform, those of ``rfft``",
+    "n // 2 + 1", True,
+)  # fmt: skip
 
-Parameters
-----------
-input : array (*)
+_SHIFTED = """input : array (*)
     Any dtype.
 dim : int or sequence of int, optional
     All axes by default.
-
-Returns
--------
-array (*)
-    Same dtype.
-
-Raises
-------
-TypeError
-    ``input`` is no array.
-ValueError
-    An axis is out of range.
-
-Notes
------
-Differentiable to any order. Source: ``torch.fft.{name}``.
 """
 
 
@@ -90,7 +66,11 @@ def _shift(name: str, summary: str, amount: Callable[[int], int]) -> Any:
             return input
         return roll(input, [amount(input.shape[a]) for a in axes], axes)
 
-    return operation(named(call, name, _SHIFTED.format(name=name, summary=summary)))
+    text = as_torch(
+        f"fft.{name}", summary, _SHIFTED, returns="array (*)\n    Same dtype.",
+        types="``input`` is no array.", errors="An axis is out of range.", notes=SMOOTH,
+    )  # fmt: skip
+    return operation(named(call, name, text))
 
 
 fftshift = _shift("fftshift", "Move frequency 0 to the middle of axes.", lambda n: n // 2)

@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 
 import dpnp
 
-from sycl_dnn.call.operation import operation, templated
+from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.binary import div, mul, sub
 from sycl_dnn.functional.arithmetic.elementwise import neg
 from sycl_dnn.functional.linalg.matrix_parts import (
-    TEXT,
     checked,
     columns_of,
+    described,
     diagonal_matrix,
     factorized,
     identity,
@@ -36,7 +36,7 @@ from sycl_dnn.trace.values import Tensor
 
 
 @operation
-@templated(TEXT, returns="array (*, n, n)", notes="")
+@described(returns="array (*, n, n)")
 def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:  # noqa: N803 - torch's name
     """Return the lower triangular ``L`` with ``A = L @ L.T``.
 
@@ -91,8 +91,7 @@ _SIGNS = "The signs of the vectors are arbitrary, and equal {}\nhave no gradient
 
 
 @operation
-@templated(
-    TEXT, returns="named tuple (eigenvalues, eigenvectors)\n    Arrays (*, n), in ascending order,"
+@described(returns="named tuple (eigenvalues, eigenvectors)\n    Arrays (*, n), in ascending order,"
     " and (*, n, n).", notes=_SIGNS.format("values"),
 )  # fmt: skip
 def eigh(A: Tensor, UPLO: str = "L") -> Eigen:  # noqa: N803 - torch's names
@@ -107,7 +106,7 @@ def eigh(A: Tensor, UPLO: str = "L") -> Eigen:  # noqa: N803 - torch's names
 
 
 @operation
-@templated(TEXT, returns="array (*, n)", notes="")
+@described(returns="array (*, n)")
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:  # noqa: N803 - torch's names
     """Return the eigenvalues of symmetric matrices, in ascending order.
 
@@ -146,8 +145,7 @@ def _tall_qr(x: Tensor) -> list[Tensor]:
 
 
 @operation
-@templated(
-    TEXT, returns='named tuple (Q, R)\n    Arrays (*, m, k) and (*, k, n); k = m for "complete".',
+@described(returns='named tuple (Q, R)\n    Arrays (*, m, k) and (*, k, n); k = m for "complete".',
     notes='Tall matrices have no gradient for "complete". ',
 )  # fmt: skip
 def qr(A: Tensor, mode: str = "reduced") -> QR:  # noqa: N803 - torch's name
@@ -236,8 +234,7 @@ def reduced_or_full(x: Tensor, is_full: bool) -> SVD:
 
 
 @operation
-@templated(
-    TEXT, returns="named tuple (U, S, Vh)\n    ``S`` (*, k) in descending order; with "
+@described(returns="named tuple (U, S, Vh)\n    ``S`` (*, k) in descending order; with "
     "``full_matrices`` U (*, m, m)\n    and Vh (*, n, n), else U (*, m, k) and Vh (*, k, n).",
     notes=_SIGNS.format("singular values"),
 )  # fmt: skip
@@ -253,8 +250,11 @@ def svd(A: Tensor, full_matrices: bool = True) -> SVD:  # noqa: N803 - torch's n
 
 
 @operation
-@templated(TEXT, returns="array (*, k)", notes="", parameters="A : array (*, m, n)\n")
+@described(returns="array (*, k)")
 def svdvals(A: Tensor) -> Tensor:  # noqa: N803 - torch's name
-    """Return the singular values, in descending order."""
+    """Return the singular values, in descending order.
+
+    A : array (*, m, n)
+    """
     checked("svdvals", A=A)
     return reduced_or_full(A, False).S

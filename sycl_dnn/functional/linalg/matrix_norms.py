@@ -8,12 +8,12 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from sycl_dnn.call.operation import operation, templated
+from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.arithmetic.elementwise import abs
 from sycl_dnn.functional.arithmetic.operands import check_arrays
 from sycl_dnn.functional.linalg.factorizations import reduced_or_full
-from sycl_dnn.functional.linalg.matrix_parts import TEXT, checked, identity
+from sycl_dnn.functional.linalg.matrix_parts import checked, described, identity
 from sycl_dnn.functional.linalg.solutions import inverse
 from sycl_dnn.functional.product.matmul import matmul
 from sycl_dnn.functional.reduction.extremes import amax, amin
@@ -69,7 +69,7 @@ def vector_norm(
 
 
 @operation
-@templated(TEXT, returns="array", notes="")
+@described(returns="array")
 def matrix_norm(
     A: Tensor, ord: float | str = "fro", dim: Sequence[int] = (-2, -1),  # noqa: N803
     keepdim: bool = False, *, dtype: Any = None,
@@ -107,7 +107,7 @@ def matrix_norm(
 
 
 @operation
-@templated(TEXT, returns="array (*, n, n)", notes="")
+@described(returns="array (*, n, n)")
 def matrix_power(A: Tensor, n: int) -> Tensor:  # noqa: N803 - torch's name
     """Return the product of ``n`` equal matrices, of inverses for negative ``n``.
 

@@ -10,6 +10,7 @@ from typing import Any
 import dpnp
 import numpy as np
 
+from sycl_dnn.call.operation import SMOOTH, described_as_torch
 from sycl_dnn.functional.arithmetic.binary import mul, sub
 from sycl_dnn.functional.arithmetic.operands import check_arrays
 from sycl_dnn.functional.shape.arrangement import spread
@@ -18,28 +19,17 @@ from sycl_dnn.trace.pointwise import add
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 
-TEXT = """{summary}
-
-Parameters
-----------
-{parameters}
-Returns
--------
-{returns}
-
-Raises
-------
-TypeError
-    An argument is not an array of float32 or float64.
-ValueError
-    A matrix that must be square is not, shapes do not match, or there is no such option.
+_ERRORS = """A matrix that must be square is not, shapes do not match, or there is no such option.
 dpnp.linalg.LinAlgError
-    oneMKL refuses the matrix, for example a singular one.
+    oneMKL refuses the matrix, for example a singular one."""
 
-Notes
------
-{notes}Differentiable to any order. Source: ``torch.linalg.{name}``.
-"""
+
+def described(returns: str, notes: str = "") -> Any:
+    """Return a decorator that completes the docstring of a function of matrices."""
+    return described_as_torch(
+        "linalg.", returns=returns, types="An argument is not an array of float32 or float64.",
+        errors=_ERRORS, notes=notes + SMOOTH,
+    )  # fmt: skip
 
 
 def checked(name: str, *, is_square: bool = False, **arguments: Any) -> None:

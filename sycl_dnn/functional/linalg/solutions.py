@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import dpnp
 
-from sycl_dnn.call.operation import operation, templated
+from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.binary import mul
 from sycl_dnn.functional.arithmetic.elementwise import neg
 from sycl_dnn.functional.arithmetic.operands import check_arrays
-from sycl_dnn.functional.linalg.matrix_parts import TEXT, checked, factorized, identity, turned
+from sycl_dnn.functional.linalg.matrix_parts import checked, described, factorized, identity, turned
 from sycl_dnn.functional.product.matmul import matmul
 from sycl_dnn.functional.shape.arrangement import spread, tril, triu
 from sycl_dnn.functional.shape.reshaping import unsqueeze
@@ -55,19 +55,19 @@ def _solved(name: str, a: Tensor, b: Tensor, left: bool) -> Tensor:
     return solution(spread(a, (*batch, *a.shape[-2:])), spread(b, (*batch, *b.shape[-2:])))
 
 
-_OF_A = {"parameters": "A : array (*, n, n)\n", "notes": ""}
-
-
 @operation
-@templated(TEXT, returns="array (*, n, n)", **_OF_A)
+@described(returns="array (*, n, n)")
 def inv(A: Tensor) -> Tensor:  # noqa: N803 - torch's name
-    """Return the inverse."""
+    """Return the inverse.
+
+    A : array (*, n, n)
+    """
     checked("inv", A=A, is_square=True)
     return inverse(A)
 
 
 @operation
-@templated(TEXT, returns="array (*, n, k) or (*, n)", notes="")
+@described(returns="array (*, n, k) or (*, n)")
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:  # noqa: N803 - torch's names
     """Return the solution ``X`` of ``A @ X = B``, or of ``X @ A = B``.
 
@@ -91,7 +91,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:  # noqa: N803 -
 
 
 @operation
-@templated(TEXT, returns="array (*, n, k)", notes="")
+@described(returns="array (*, n, k)")
 def solve_triangular(
     A: Tensor, B: Tensor, *, upper: bool, left: bool = True,  # noqa: N803 - torch's names
     unitriangular: bool = False,
@@ -133,9 +133,12 @@ _SINGULAR = "Gradients of singular matrices raise an error. "
 
 
 @operation
-@templated(TEXT, returns="array (*)", **_OF_A | {"notes": _SINGULAR})
+@described(returns="array (*)", notes=_SINGULAR)
 def det(A: Tensor) -> Tensor:  # noqa: N803 - torch's name
-    """Return the determinant."""
+    """Return the determinant.
+
+    A : array (*, n, n)
+    """
     checked("det", A=A, is_square=True)
 
     def rule(results: list[Tensor], grads: list[Any]) -> dict[str, Tensor]:
@@ -146,10 +149,15 @@ def det(A: Tensor) -> Tensor:  # noqa: N803 - torch's name
 
 
 @operation
-@templated(TEXT, returns="named tuple (sign, logabsdet) of arrays (*)", **_OF_A | {
-    "notes": f"A singular matrix has sign 0 and logarithm -inf. {_SINGULAR}"})  # fmt: skip
+@described(
+    returns="named tuple (sign, logabsdet) of arrays (*)",
+    notes=f"A singular matrix has sign 0 and logarithm -inf. {_SINGULAR}",
+)
 def slogdet(A: Tensor) -> SignAndLogarithm:  # noqa: N803 - torch's name
-    """Return the sign and the logarithm of the absolute value of the determinant."""
+    """Return the sign and the logarithm of the absolute value of the determinant.
+
+    A : array (*, n, n)
+    """
     checked("slogdet", A=A, is_square=True)
 
     def rule(results: list[Tensor], grads: list[Any]) -> dict[str, Tensor]:
