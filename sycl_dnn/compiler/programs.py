@@ -29,6 +29,7 @@ from sycl_dnn.errors import Unimplemented
 from sycl_dnn.program.donation import are_alone
 from sycl_dnn.trace import nested_arguments, policy, profile_notes
 from sycl_dnn.trace.capabilities import multiplies
+from sycl_dnn.trace.refusals import NeedsTape
 from sycl_dnn.trace.replay import Replays
 from sycl_dnn.trace.steps import NeedsAnotherDevice
 
@@ -177,8 +178,13 @@ class Programs:
         placed: PlacedCall,
         static: frozenset[int],
         donates: bool,
+        training: bool = False,
     ) -> tuple[Any, Check]:
-        """Return a program, or the missing device feature, and the guard of its values."""
+        """Return a program, or the missing device feature, and the guard of its values.
+
+        ``training`` is whether the function asks for gradients of what it has done so far.
+        """
+        settings = subject, args, kwargs, placed, static, donates
         place, call = placed.place, placed.call
         donated_arrays = self._named(self._donated, args, kwargs) if donates else []
         donated_ids = {id(usm_array(array)) for array in donated_arrays}
@@ -188,7 +194,7 @@ class Programs:
             place.engine, self._lowered_to(place.engine), self._replays, self._fusions
         )
         # The contents must not depend on the device.
-        trace.is_lowered = self._dtype is not None
+        trace.is_lowered, trace.training = self._dtype is not None, training
         try:
             with policy.fallback(self._fallback):
                 program_graph, targets, assigned = self._rewritten(
@@ -198,6 +204,10 @@ class Programs:
                 trace, program_graph, self._pool, placed.queue, placed.stream, targets, donated,
                 assigned,
             )  # fmt: skip
+        except NeedsTape:
+            if training:
+                raise
+            return self._lowered(*settings, training=True)
         except NeedsAnotherDevice as lack:
             if self._fallback == "error":
                 raise lack.error from None

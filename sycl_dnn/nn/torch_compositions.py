@@ -211,6 +211,13 @@ class cuda:  # noqa: N801 - torch's name
         """Return False: arrays are on the device of their queue."""
         return False
 
+    @staticmethod
+    def manual_seed_all(seed: int) -> None:
+        """Seed the random numbers of all devices."""
+        sycl_dnn.manual_seed(seed)
+
+    manual_seed = manual_seed_all
+
 
 class utils:  # noqa: N801 - torch's name
     """``utils.checkpoint.checkpoint``."""

@@ -16,7 +16,9 @@ import numpy as np
 
 import sycl_dnn
 from sycl_dnn import functional, nn  # noqa: F401 - ``nn`` is one of the names
+from sycl_dnn.nn import torch_autograd as autograd  # noqa: F401
 from sycl_dnn.nn import torch_compositions
+from sycl_dnn.nn.torch_autograd import func  # noqa: F401
 from sycl_dnn.trace.array import Array
 
 pi, inf, nan, e = math.pi, math.inf, math.nan, math.e
@@ -133,6 +135,8 @@ def __getattr__(name: str) -> Any:
     for module in (functional, torch_compositions):
         if not name.startswith("_") and hasattr(module, name):
             return getattr(module, name)
+    if name.endswith("_") and hasattr(functional, name[:-1]):  # as ``relu_``: writes to its input
+        return lambda input, *args, **kwargs: getattr(input, name)(*args, **kwargs)
     raise AttributeError(
         f"torch_names: {name!r} is not a name of torch's that sycl_dnn has; see docs/pytorch.md"
     )

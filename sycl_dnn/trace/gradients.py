@@ -398,11 +398,13 @@ def propagate(
 
     ``seeds`` has the gradients of results by ``id`` of the tensor.
     """
-    reached = {id(t) for t in targets}
+    target_ids = {id(t) for t in targets}
+    reached = set(target_ids)
     for entry in tape:
         if any(id(t) in reached for t in entry.inputs.values()):
             reached |= {id(t) for t in entry.outputs.values()}
     grads = dict(seeds)
+    of_targets: dict[int, Tensor] = {}
     for entry in reversed(tape):
         # Outputs that are one tensor, as both gradients of a sum's operands are, have one gradient.
         outputs = _distinct(entry.outputs)
@@ -412,14 +414,16 @@ def propagate(
             continue
         # Propagated once: a copy that several steps share may be on the tape more than once.
         for tensor in entry.outputs.values():
-            grads.pop(id(tensor), None)
+            gradient = grads.pop(id(tensor), None)
+            if gradient is not None and id(tensor) in target_ids:
+                of_targets[id(tensor)] = gradient
         # Gradients have the dtypes of the forward pass.
         with policy.using(autocast=None):
             input_grads = pulled_back(trace, entry, output_grads, needed)
         for name, grad in input_grads.items():
             key = id(entry.inputs[name])
             grads[key] = added(grads[key], grad) if key in grads else grad
-    return [grads.get(id(t)) for t in targets]
+    return [of_targets.get(id(t), grads.get(id(t))) for t in targets]
 
 
 def added(a: Tensor, b: Tensor) -> Tensor:

@@ -16,6 +16,10 @@ class NeedsArrays(TypeError):
     """A traced function needs the values of an array, or writes to its memory."""
 
 
+class NeedsTape(NeedsArrays):
+    """A traced function asks for gradients of what it has done so far, which its trace lacks."""
+
+
 def value_of(reader: str, tensor: Any, refusal: str) -> Any:
     """Return the array of a tensor, after computing the calls of its function so far.
 

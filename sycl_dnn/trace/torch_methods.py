@@ -416,7 +416,7 @@ ADDED: dict[str, Callable[..., Any]] = {
 #: Attributes that dpnp's arrays lack.
 _FACTS: dict[str, Callable[..., Any]] = {
     "grad_fn": lambda x: None, "is_cuda": lambda x: x.sycl_device.is_gpu,
-    "is_xpu": lambda x: x.sycl_device.is_gpu, "requires_grad": lambda x: x.is_float,
+    "is_xpu": lambda x: x.sycl_device.is_gpu,
 }  # fmt: skip
 
 
@@ -455,6 +455,22 @@ class TorchMethods:
             raise AttributeError("data: elements of a traced array are set by x[...] = value")
         value_copy = clone_of(_value(self, value))
         written(self, "data", _detach(value_copy))
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether gradients reach it; it can be set to true, which it is."""
+        return bool(self.is_float)  # type: ignore[attr-defined]
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.requires_grad_(value)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Any:
+        """Return the array: gradients reach every floating-point value of a traced function."""
+        if not (requires_grad and self.requires_grad):
+            rule = "be True in a traced function (else use detach()) and for floating-point arrays"
+            raise RuntimeError(f"requires_grad: must {rule}, got {requires_grad} for {self!r}")
+        return self
 
     def __getattr__(self, name: str) -> Any:
         if _manner.depth and name in _FACTS:
