@@ -55,6 +55,83 @@ def test_transposed_weights_are_merged_in_their_layout():
     np.testing.assert_allclose(dpnp.asnumpy(merge_lora(net)(ids)), before, atol=1e-4)
 
 
+def randomized(net):
+    """Draw the matrices that ``lora`` sets to zero."""
+    for part in net.modules():
+        if hasattr(part, "lora_B"):
+            part.lora_B = F.randn(part.lora_B.shape)
+    return net
+
+
+class Twice(nn.Module):
+    """One layer under two names."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = self.second = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.second(F.tanh(self.first(x)))
+
+
+class Product(nn.Module):
+    """``x @ weight``, with or without saying so."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(F.randn(4, 4))
+
+    def forward(self, x):
+        return F.matmul(x, self.weight)
+
+
+class Declared(Product):
+    is_transposed = True
+
+
+class Doubled(nn.Linear):
+    def forward(self, x):
+        return F.mul(super().forward(x), 2.0)
+
+
+@pytest.mark.parametrize("targets", [["first"], ["second"], ["first", "second"]])
+def test_a_shared_layer_stays_shared_and_is_merged_once(targets):
+    net, x = randomized(lora(Twice(), rank=2, targets=targets)), F.randn(3, 4)
+    before = dpnp.asnumpy(net(x))
+    merged = merge_lora(net)
+    assert merged.first is merged.second
+    assert type(merged.first) is nn.Linear
+    np.testing.assert_allclose(dpnp.asnumpy(merged(x)), before, rtol=1e-4, atol=1e-4)
+
+
+def test_a_layer_adapted_again_merges_into_one_weight():
+    net = lora(nn.Sequential(Declared()), rank=1, targets=["0"])
+    net, x = randomized(lora(net, rank=2, targets=["base_layer"])), F.randn(3, 4)
+    before = dpnp.asnumpy(net(x))
+    merged = merge_lora(net)
+    assert list(merged.state_dict()) == ["0.weight"]
+    np.testing.assert_allclose(dpnp.asnumpy(merged(x)), before, rtol=1e-4, atol=1e-4)
+
+
+def test_modules_that_read_the_weight_of_an_adapted_layer_see_the_sum():
+    net, x = nn.MultiheadAttention(4, 2, batch_first=True), F.randn(2, 3, 4)
+    first = dpnp.asnumpy(net(x, x, x)[0])
+    randomized(lora(net, rank=2, targets=["out_proj"]))
+    before = dpnp.asnumpy(net(x, x, x)[0])
+    assert abs(before - first).max() > 1e-3
+    np.testing.assert_allclose(dpnp.asnumpy(merge_lora(net)(x, x, x)[0]), before, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [lambda: nn.Embedding(4, 4), lambda: nn.EmbeddingBag(4, 4), Product, lambda: Doubled(4, 4),
+     lambda: nn.utils.weight_norm(nn.Linear(4, 4))],
+)  # fmt: skip
+def test_layers_that_would_merge_to_other_results_are_refused(layer):
+    with pytest.raises(ValueError, match="lora: 0 must"):
+        lora(nn.Sequential(layer()), rank=2, targets=["0"])
+
+
 @pytest.mark.parametrize(("options", "said"), [
     ({"rank": 0}, "rank must be at least 1, got 0"),
     ({"targets": ["q_proj"]}, "targets must be names of layers"),

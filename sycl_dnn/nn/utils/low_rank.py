@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from sycl_dnn import functional as F
+from sycl_dnn.nn.linear_layers import Linear
 from sycl_dnn.nn.module import Module
 from sycl_dnn.nn.parameter import Parameter
 
@@ -20,7 +21,8 @@ class LowRank(Module):
     Parameters
     ----------
     base_layer : Module
-        Has a floating-point ``weight`` (out, in), or (in, out) if its ``is_transposed`` is true.
+        Linear, with a floating-point ``weight`` (out, in), or (in, out) if its ``is_transposed`` is
+        true.
     rank : int
     scale : float
 
@@ -47,6 +49,18 @@ class LowRank(Module):
         """Whether the weight of the base layer is (in, out)."""
         return bool(getattr(self.base_layer, "is_transposed", False))
 
+    @property
+    def weight(self) -> Any:
+        """The sum, for modules that read weights of their layers, such as attention."""
+        update = F.mul(F.matmul(self.lora_B, self.lora_A), self.scale)
+        update = F.transpose(update, 0, 1) if self.is_turned else update
+        return F.add(self.base_layer.weight, update)
+
+    @property
+    def bias(self) -> Any:
+        """The bias of the base layer."""
+        return self.base_layer.bias
+
     def forward(self, x: Any) -> Any:
         """Map (*, in) to (*, out)."""
         update = F.linear(F.linear(x, self.lora_A), self.lora_B)
@@ -54,9 +68,7 @@ class LowRank(Module):
 
     def merged(self) -> Module:
         """Return the base layer with the low-rank product added to its weight."""
-        update = F.mul(F.matmul(self.lora_B, self.lora_A), self.scale)
-        update = F.transpose(update, 0, 1) if self.is_turned else update
-        self.base_layer.weight = F.add(self.base_layer.weight, update)
+        self.base_layer.weight = self.weight
         return self.base_layer
 
 
@@ -81,13 +93,14 @@ def lora(
     -------
     Module
         ``module``. Each adapted layer is now a ``LowRank`` with ``base_layer``, ``lora_A`` and
-        ``lora_B``.
+        ``lora_B``, under all names that the layer has.
 
     Raises
     ------
     ValueError
-        ``rank`` is less than 1, no layer has one of the names, or a layer has no floating-point
-        matrix to update.
+        ``rank`` is less than 1, no layer has one of the names, or a layer with one of them is not
+        linear: a ``Linear`` or a module with ``is_transposed``, whose ``weight`` is a
+        floating-point matrix.
 
     Notes
     -----
@@ -103,22 +116,31 @@ def lora(
     """
     if rank < 1:
         raise ValueError(f"lora: rank must be at least 1, got {rank}")
-    adapted = [
-        (owner, name)
-        for owner in module.modules()
-        for name, part in owner._modules.items()
-        if name in targets and part is not None
-    ]
-    if not adapted:
+    owned = [(o, name, part) for o in module.modules() for name, part in o._modules.items()]
+    chosen = {id(part): (name, part) for _, name, part in owned if part and name in targets}
+    if not chosen:
         raise ValueError(f"lora: targets must be names of layers, got {tuple(targets)}")
-    for owner, name in adapted:
-        weight = getattr(owner._modules[name], "weight", None)
-        if weight is None or weight.ndim != 2 or "float" not in str(weight.dtype):
-            raise ValueError(f"lora: {name} must have a weight of two axes in floating point")
+    for name, part in chosen.values():
+        _check_linear(name, part)
     module.freeze()
-    for owner, name in adapted:
-        owner.register_module(name, LowRank(owner._modules[name], rank, alpha / rank))
+    adapted = {key: LowRank(part, rank, alpha / rank) for key, (_, part) in chosen.items()}
+    for owner, name, part in owned:
+        if id(part) in adapted:
+            owner.register_module(name, adapted[id(part)])
     return module
+
+
+def _check_linear(name: str, layer: Module) -> None:
+    """Raise ValueError if a low-rank matrix cannot be added to the weight of a layer."""
+    kind, weight = type(layer), layer._parameters.get("weight")
+    if weight is None or weight.ndim != 2 or "float" not in str(weight.dtype):
+        raise ValueError(f"lora: {name} must have a weight of two axes in floating point")
+    is_plain = isinstance(layer, Linear) and kind.forward is Linear.forward
+    if not is_plain and not hasattr(layer, "is_transposed"):
+        raise ValueError(
+            f"lora: {name} must be a Linear, or have is_transposed to say that it multiplies by a "
+            f"weight (in, out) or (out, in), got {kind.__name__}"
+        )
 
 
 def merge_lora(module: M) -> M:
@@ -141,8 +163,11 @@ def merge_lora(module: M) -> M:
     >>> list(nn.utils.merge_lora(net).state_dict())
     ['0.weight', '0.bias']
     """
-    for owner in list(module.modules()):
+    merged: dict[int, Module] = {}
+    for owner in reversed(list(module.modules())):  # those inside others first
         for name, part in list(owner._modules.items()):
             if isinstance(part, LowRank):
-                owner.register_module(name, part.merged())
+                if id(part) not in merged:
+                    merged[id(part)] = part.merged()
+                owner.register_module(name, merged[id(part)])
     return module
