@@ -93,11 +93,11 @@ class custom_vjp:  # noqa: N801 - used as a decorator
             return self._function(*args, **kwargs)
         if self.rule is None:
             raise TypeError(f"custom_vjp: {self._name} has no rule yet; set it with defvjp")
-        return self._recorded(tensors[0].trace, args, kwargs)
+        return self.recorded(tensors[0].trace, self.rule[0], args, kwargs)
 
-    def _recorded(self, trace: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+    def recorded(self, trace: Any, forward: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """Record ``forward``, with its residuals as results that ``backward`` reads."""
-        forward, backward = self.rule  # type: ignore[misc]
+        _, backward = self.rule  # type: ignore[misc]
         name = self._name
         part = trace.tape_part(training=True, is_apart=True)
         try:

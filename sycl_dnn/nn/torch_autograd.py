@@ -18,10 +18,10 @@ from sycl_dnn.call import jacobians, reverse
 from sycl_dnn.call.custom_gradients import custom_vjp
 from sycl_dnn.nn.hooks import mapped
 from sycl_dnn.trace import nested_arguments
-from sycl_dnn.trace.gradients import added, propagate, zeros_like
+from sycl_dnn.trace.gradients import added, alias, propagate, stopped, zeros_like
 from sycl_dnn.trace.module_arrays import building, handed, is_building, plain
 from sycl_dnn.trace.refusals import NeedsTape
-from sycl_dnn.trace.torch_methods import in_torch_manner, unspoilt
+from sycl_dnn.trace.torch_methods import in_torch_manner, overwritten, unspoilt
 from sycl_dnn.trace.values import Tensor
 
 #: ``torch.autograd.function`` is a module of its own there.
@@ -55,12 +55,14 @@ class Context:
         """The arrays given to ``save_for_backward``."""
         return self._saved
 
+    saved_variables = saved_tensors  # the name in old code
+
     def mark_non_differentiable(self, *outputs: Any) -> None:
         """Note that these results have no gradient: ``backward`` gets zeros for them."""
         self._marked = outputs
 
     def mark_dirty(self, *inputs: Any) -> None:
-        """Do nothing: writes to arguments are refused where they would be lost."""
+        """Do nothing: writes to arguments are seen."""
 
     def set_materialize_grads(self, value: bool) -> None:
         """Do nothing: ``backward`` always gets arrays, zeros for results without a gradient."""
@@ -117,21 +119,39 @@ class Function:
     @classmethod
     def apply(cls, *args: Any) -> Any:
         """Return the result of ``forward``, whose gradient is that of ``backward``."""
-        leaves = tree.leaves(args)
-        trace = nested_arguments.trace_of_leaves(leaves)
+        trace = nested_arguments.trace_of_leaves(tree.leaves(args))
         if trace is None:
             with building():
                 return mapped(plain, cls._run(*mapped(handed, args))[0])
-        captured = nested_arguments.replaced(list(args), trace.capture)
-        if "_rule" not in cls.__dict__:
-            cls._rule = custom_vjp(cls._forward)
-            cls._rule.__name__ = cls._rule._name = cls.__name__
-            cls._rule.defvjp(cls._run, cls._pulled_back)
-        return cls._rule(*captured)
+        args = tuple(nested_arguments.replaced(list(args), trace.capture))
+        writes: list[tuple[int, int | None]] = []
+
+        def forward(*args: Any) -> Any:
+            own = [a.trace.logged(_own, a) if isinstance(a, Tensor) else a for a in args]
+            numbers = [getattr(a, "number", None) for a in own]
+            result, kept = cls._run(*own)
+            results = result if isinstance(result, tuple) else (result,)
+            changed = [i for i, a in enumerate(own) if getattr(a, "number", None) != numbers[i]]
+            places = [
+                next((j for j, y in enumerate(results) if y is own[i]), None) for i in changed
+            ]
+            writes.extend(zip(changed, places, strict=True))
+            return (result, [own[i] for i in changed]), kept
+
+        if not trace.training:
+            returned = forward(*args)[0]
+        else:
+            returned = cls._custom().recorded(trace, forward, args, {})
+        return _written(cls.__name__, args, writes, *returned)
 
     @classmethod
-    def _forward(cls, *args: Any) -> Any:
-        return cls._run(*args)[0]
+    def _custom(cls) -> custom_vjp:
+        """Return the rule of the class, the same at each call."""
+        if "_rule" not in cls.__dict__:
+            cls._rule = custom_vjp(cls.forward)
+            cls._rule._name = cls.__name__
+            cls._rule.defvjp(cls.forward, cls._pulled_back)
+        return cls._rule  # type: ignore[no-any-return]
 
     @classmethod
     def _run(cls, *args: Any) -> tuple[Any, tuple[Any, ...]]:
@@ -147,9 +167,10 @@ class Function:
         return result, (len(args), ctx.__dict__)
 
     @classmethod
-    def _pulled_back(cls, kept: tuple[Any, ...], dy: Any) -> tuple[Any, ...]:
+    def _pulled_back(cls, kept: tuple[Any, ...], grads_of_all: Any) -> tuple[Any, ...]:
         """Return the gradients that ``backward`` computes, one for each argument."""
         n_args, attributes = kept
+        dy, _ = grads_of_all
         ctx = Context()
         ctx.__dict__.update(attributes)
         output_grads = list(dy) if isinstance(dy, tuple) else [dy]
@@ -161,6 +182,25 @@ class Function:
         while len(grads) > n_args and grads[-1] is None:  # as torch allows
             grads.pop()
         return tuple(grads)
+
+
+def _own(x: Tensor) -> Tensor:
+    """Return a value of the function's own: writes to it are no writes to ``x`` yet."""
+    return x.trace.view(x, alias(x), lambda grad: grad)  # type: ignore[no-any-return]
+
+
+def _written(
+    name: str, args: Sequence[Any], writes: Sequence[tuple[int, int | None]], result: Any,
+    values: Sequence[Any],
+) -> Any:  # fmt: skip
+    """Write what ``forward`` wrote to its arguments; return its result, with those in it."""
+    results = list(result) if isinstance(result, tuple) else [result]
+    for (number, place), value in zip(writes, values, strict=True):
+        new = stopped(value) if place is None else results[place]
+        written = overwritten(args[number], f"{name}.apply", new)
+        if place is not None:
+            results[place] = written
+    return tuple(results) if isinstance(result, tuple) else results[0]
 
 
 def _have_gradients(args: Sequence[Any]) -> tuple[bool, ...]:

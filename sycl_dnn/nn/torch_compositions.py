@@ -17,6 +17,7 @@ import sycl_dnn
 from sycl_dnn import functional as F
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import functions
+from sycl_dnn.trace.module_arrays import with_methods
 from sycl_dnn.trace.torch_methods import alias
 
 clip, concat, concatenate, moveaxis, sgn = F.clamp, F.cat, F.cat, F.movedim, F.sign
@@ -51,7 +52,7 @@ def _check_rank(name: str, rank: int, **arguments: Any) -> None:
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
     """Return an array unchanged; convert numbers and nested lists."""
     if not hasattr(data, "shape") or isinstance(data, np.ndarray):
-        return F.tensor(data, dtype=dtype, device=device)
+        return with_methods(F.tensor(data, dtype=dtype, device=device))
     return data if dtype is None else F.astype(data, dtype)
 
 
@@ -68,6 +69,16 @@ def numel(input: Any) -> int:
 def is_floating_point(input: Any) -> bool:
     """Whether an array has a floating-point dtype."""
     return dtypes.is_float(str(input.dtype))
+
+
+def promote_types(type1: Any, type2: Any) -> str:
+    """Return the dtype that holds numbers of both dtypes."""
+    return dtypes.promote(str(type1), str(type2))
+
+
+def argwhere(input: Any) -> Any:
+    """Return the indices of elements other than zero, (k, number of axes)."""
+    return F.nonzero(input)
 
 
 def equal(input: Any, other: Any) -> bool:
@@ -217,6 +228,15 @@ class cuda:  # noqa: N801 - torch's name
         sycl_dnn.manual_seed(seed)
 
     manual_seed = manual_seed_all
+
+
+class backends:  # noqa: N801 - torch's name
+    """Switches of torch's backends, which code sets; they change nothing here."""
+
+    class cudnn:  # noqa: N801 - torch's name
+        """``cudnn.benchmark``, ``cudnn.deterministic``, ``cudnn.enabled``."""
+
+        benchmark = deterministic = enabled = False
 
 
 class utils:  # noqa: N801 - torch's name

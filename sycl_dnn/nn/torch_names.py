@@ -7,6 +7,7 @@ torch`` is the only change needed.
 
 from __future__ import annotations
 
+import functools
 import math
 from importlib import import_module
 from typing import Any
@@ -20,6 +21,7 @@ from sycl_dnn.nn import torch_autograd as autograd  # noqa: F401
 from sycl_dnn.nn import torch_compositions
 from sycl_dnn.nn.torch_autograd import func  # noqa: F401
 from sycl_dnn.trace.array import Array
+from sycl_dnn.trace.module_arrays import with_methods
 
 pi, inf, nan, e = math.pi, math.inf, math.nan, math.e
 Size = tuple
@@ -127,11 +129,30 @@ def where(condition: Any, *values: Any) -> Any:
     return functional.nonzero(condition, as_tuple=True)
 
 
+#: Functions that create arrays, which have torch's additional methods here.
+_FACTORIES = frozenset((
+    "arange", "empty", "empty_like", "eye", "from_numpy", "full", "full_like",
+    "linspace", "ones", "ones_like", "rand", "rand_like", "randint", "randn", "randn_like",
+    "randperm", "tensor", "zeros", "zeros_like",
+))  # fmt: skip
+
+
+@functools.cache
+def _factory(function: Any) -> Any:
+    @functools.wraps(function)
+    def factory(*args: Any, **kwargs: Any) -> Any:
+        return with_methods(function(*args, **kwargs))
+
+    return factory
+
+
 def __getattr__(name: str) -> Any:
     if name in _DTYPES:
         return _DTYPES[name]
     if name in _BLOCKS:
         return getattr(sycl_dnn, name)
+    if name in _FACTORIES:
+        return _factory(getattr(functional, name, None) or getattr(torch_compositions, name))
     for module in (functional, torch_compositions):
         if not name.startswith("_") and hasattr(module, name):
             return getattr(module, name)

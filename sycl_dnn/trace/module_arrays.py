@@ -2,9 +2,9 @@
 """Arrays as torch code sees them while a module is built, and as modules return them.
 
 They are always dpnp arrays with torch's additional methods (``dim``, ``numel``, ``float``,
-``normal_``). Where names mean different things in the two (``transpose``, ``max``, ``std``), and
-for operators, torch's meaning applies while one of the ``BUILDERS`` of a module runs, and dpnp's
-otherwise.
+``normal_``), and so are the results of their methods and operators. Where names mean different
+things in the two (``transpose``, ``max``, ``std``), and for operators, torch's meaning applies
+while one of the ``BUILDERS`` of a module runs, and dpnp's otherwise.
 """
 
 from __future__ import annotations
@@ -72,12 +72,15 @@ def built(method: Callable[..., Any]) -> Callable[..., Any]:
 
 def in_manner(value: Any) -> Any:
     """Return a result as the running code expects it: with torch's methods in ``BUILDERS``."""
-    if not is_building():
-        return value
+    return with_methods(value) if is_building() else value
+
+
+def with_methods(value: Any) -> Any:
+    """Return a result whose arrays have torch's additional methods."""
     if type(value) is dpnp.ndarray:
         return handed(value)
     if isinstance(value, (tuple, list)) and not hasattr(value, "_fields"):
-        return type(value)(in_manner(v) for v in value)
+        return type(value)(with_methods(v) for v in value)
     return value
 
 
@@ -130,8 +133,10 @@ def _as_torch(name: str) -> Any:
     @_or_traced(name)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         if not is_building() or not NUMPY_WORDS.isdisjoint(kwargs):
-            return in_manner(getattr(dpnp.ndarray, name)(self.plain, *map(plain, args), **kwargs))
-        return in_manner(SWITCHED[name](self, *args, **kwargs))
+            return with_methods(
+                getattr(dpnp.ndarray, name)(self.plain, *map(plain, args), **kwargs)
+            )
+        return with_methods(SWITCHED[name](self, *args, **kwargs))
 
     method.__name__ = name
     method.__doc__ = f"As ``Tensor.{name}`` of torch in ``__init__`` of modules, else as dpnp's."
@@ -145,8 +150,8 @@ def _operator(name: str, function: str, *, is_reflected: bool = False) -> Any:
     def method(self: Any, other: Any) -> Any:
         if is_building():
             operands = (other, self) if is_reflected else (self, other)
-            return in_manner(getattr(functions, function)(*operands))
-        return operator(self.plain, plain(other))
+            return with_methods(getattr(functions, function)(*operands))
+        return with_methods(operator(self.plain, plain(other)))
 
     method.__name__ = name
     method.__doc__ = f"As ``sycl_dnn.functional.{function}`` in ``__init__``, else as dpnp's."
@@ -214,8 +219,8 @@ class ModuleArray(dpnp.ndarray):  # type: ignore[misc]
         )
     for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
         locals()[f"__{_name}__"] = _operator(f"__{_name}__", _name)
-    __neg__ = _or_traced("__neg__")(lambda self: in_manner(-self.plain))
-    __invert__ = _or_traced("__invert__")(lambda self: in_manner(~self.plain))
+    __neg__ = _or_traced("__neg__")(lambda self: with_methods(-self.plain))
+    __invert__ = _or_traced("__invert__")(lambda self: with_methods(~self.plain))
     del _name, _function
 
     def _key(self, key: Any) -> Any:
@@ -226,7 +231,7 @@ class ModuleArray(dpnp.ndarray):  # type: ignore[misc]
 
     @_or_traced("__getitem__")
     def __getitem__(self, key: Any) -> Any:
-        return in_manner(self.plain[self._key(key)])
+        return with_methods(self.plain[self._key(key)])
 
     @_or_traced("__setitem__")
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -240,7 +245,7 @@ class ModuleArray(dpnp.ndarray):  # type: ignore[misc]
         function = None if is_own else _others(self, name)
         if function is None:
             raise _torch_habits.missing("array", f"'{type(self).__name__}' object", name)
-        return lambda *args, **kwargs: in_manner(function(self, *args, **kwargs))
+        return lambda *args, **kwargs: with_methods(function(self, *args, **kwargs))
 
     def __reduce__(self) -> Any:
         return plain, (self.plain,)
@@ -337,17 +342,17 @@ class ModuleArray(dpnp.ndarray):  # type: ignore[misc]
         tensor = _traced(self)
         if tensor is not None:
             return tensor.T
-        return in_manner(self.plain.T)
+        return with_methods(self.plain.T)
 
     @_or_traced("view")
     def view(self, *sizes: Any, **kwargs: Any) -> Any:
         """Return the elements in another shape; with a dtype as dpnp's method."""
         first = sizes[0] if sizes else None
         if isinstance(first, (int, tuple, list)):
-            return in_manner(viewed(self.plain, sizes))
-        return in_manner(bits_as(self.plain, *sizes, **kwargs))
+            return with_methods(viewed(self.plain, sizes))
+        return with_methods(bits_as(self.plain, *sizes, **kwargs))
 
     @_or_traced("reshape")
     def reshape(self, *shape: Any, **kwargs: Any) -> Any:
         """As dpnp's."""
-        return in_manner(self.plain.reshape(*shape, **kwargs))
+        return with_methods(self.plain.reshape(*shape, **kwargs))

@@ -340,3 +340,57 @@ def test_functions_that_write_to_their_input():
             return y
 
     assert Net()(_x()).tolist() == np.clip(X, 0, 1).tolist()
+
+
+class Assigned(th.autograd.Function):
+    """Assigns a part of its first argument and returns it, as solvers of ODEs do."""
+
+    @staticmethod
+    def forward(ctx, whole, part, index):
+        ctx.index = index
+        whole.data[index] = part
+        return whole
+
+    @staticmethod
+    def backward(ctx, dy):
+        return dy, dy[ctx.index], None
+
+
+class Counted(th.autograd.Function):
+    """Counts in an argument that it does not return."""
+
+    @staticmethod
+    def forward(ctx, x, count):
+        count.add_(1)
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, dy):
+        return dy * 2, None
+
+
+def test_writes_to_arguments_are_seen():
+    class Net(nn.Module):
+        def forward(self, x):
+            whole, count = th.zeros(2, 8), th.zeros(())
+            same = Assigned.apply(whole, x * x, 1)
+            y = Counted.apply(x, count)
+            return (whole * same).sum() + (y * count).sum()
+
+    value, dx = sycl_dnn.value_and_grad(lambda net, x: net(x), 1)(Net(), _x())
+    assert float(value) == pytest.approx(float((X**4).sum() + 2 * X.sum()), rel=1e-6)
+    np.testing.assert_allclose(dx.asnumpy(), 4 * X**3 + 2, rtol=1e-5)
+    np.testing.assert_allclose(float(Net()(_x())), float(value), rtol=1e-6)
+
+
+TABLE = th.tensor([1.0, 2.0]) / 4
+
+
+def test_arrays_made_at_import_have_torch_methods():
+    class Net(nn.Module):
+        def forward(self, x):
+            return x[:2].view(2) * TABLE.to(x.device).clone().view(-1)
+
+    assert TABLE.dim() == 1
+    assert TABLE.float().tolist() == [0.25, 0.5]
+    assert Net()(_x()).tolist() == (X[:2] * np.array([0.25, 0.5], "f4")).tolist()

@@ -210,7 +210,8 @@ def test_parameters_have_torch_methods():
     # Outside of __init__ names that differ mean what they mean in dpnp.
     assert weight.transpose(1, 0).shape == (3, 2)
     assert float(weight.var()) == 0.0
-    assert type(weight + 1.0) is dpnp.ndarray
+    assert isinstance(weight + 1.0, dpnp.ndarray)
+    assert (1.0 - weight).dim() == (weight @ weight.T)[0:1].dim() == 2
 
 
 def test_tied_parameters_are_one_object_and_freeze_together():
