@@ -29,6 +29,7 @@ Size = tuple
 __version__ = "2.13.0"
 #: Layouts are chosen by the functions, so a request for one changes nothing.
 channels_last, contiguous_format, preserve_format = "channels_last", "contiguous", "preserve"
+strided = "strided"
 #: torch's dtypes whose names differ.
 _DTYPES = {
     "float": "float32", "double": "float64", "half": "float16", "long": "int64", "int": "int32",

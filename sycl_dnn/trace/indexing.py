@@ -98,7 +98,7 @@ def _expanded(item: Any) -> Sequence[Any]:
     """Return an item of a key as a list: a mask as one array of indices for each of its axes."""
     if isinstance(item, (bool, np.bool_)):
         raise NeedsArrays(_BOOL)
-    if isinstance(item, list):
+    if isinstance(item, (list, tuple)):
         item = np.asarray(item) if item else np.zeros(0, "int64")
     return _places(item) if _is_mask(item) else [_item(item)]
 

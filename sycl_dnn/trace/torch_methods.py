@@ -53,13 +53,9 @@ class OfOthers(list):  # type: ignore[type-arg]
 class OfCaller(OfOthers):
     """The marks of arrays that a function receives or captures."""
 
-    __slots__ = ()
-
 
 class OfCapture(OfCaller):
     """The marks of captured arrays, which a function cannot write to."""
-
-    __slots__ = ()
 
     def written(self, value: Any, writer: str, result: Any) -> Any:
         """Raise TypeError."""
@@ -416,13 +412,20 @@ ADDED: dict[str, Callable[..., Any]] = {
 #: Attributes that dpnp's arrays lack.
 _FACTS: dict[str, Callable[..., Any]] = {
     "grad_fn": lambda x: None, "is_cuda": lambda x: x.sycl_device.is_gpu,
-    "is_xpu": lambda x: x.sycl_device.is_gpu,
+    "is_xpu": lambda x: x.sycl_device.is_gpu, "layout": lambda x: "strided",
 }  # fmt: skip
+
+
+def has_numpy_words(kwargs: dict[str, Any]) -> bool:
+    """Whether arguments are named as NumPy's; ``keepdims`` beside ``dim`` is ``keepdim``."""
+    if "dim" in kwargs and "keepdims" in kwargs:
+        kwargs["keepdim"] = kwargs.pop("keepdims")
+    return not NUMPY_WORDS.isdisjoint(kwargs)
 
 
 def _switched(name: str, torch: Callable[..., Any]) -> Any:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if not _manner.depth or not NUMPY_WORDS.isdisjoint(kwargs):
+        if not _manner.depth or has_numpy_words(kwargs):
             rest: Any = super(TorchMethods, self)
             base = getattr(rest, name, None) or rest.__getattr__(name)  # which refuses some by name
             return base(*args, **kwargs)

@@ -358,3 +358,17 @@ def test_refused_constructs_are_named(name):
 
     with pytest.raises((TypeError, AttributeError), match=message):
         Net()(F.ones(2, 3))
+
+
+def test_words_and_keys_of_both_libraries():
+    class Net(nn.Module):
+        def forward(self, x):
+            swapped = x[..., (1, 0)]  # a tuple inside a key is a list of indices
+            total = x.sum(dim=-1, keepdims=True)
+            values, indices = x.max(dim=0, keepdims=True)
+            return swapped, total, values, indices, torch_names.zeros(2, layout=x.layout)
+
+    x = np.arange(6, dtype="f4").reshape(2, 3)
+    results = [y.tolist() for y in Net()(dpnp.asarray(x))]
+    assert results[:2] == [x[..., [1, 0]].tolist(), x.sum(-1, keepdims=True).tolist()]
+    assert results[2:] == [x[1:].tolist(), [[1, 1, 1]], [0.0, 0.0]]
