@@ -20,6 +20,7 @@ from sycl_dnn import functional, nn  # noqa: F401 - ``nn`` is one of the names
 from sycl_dnn.nn import torch_autograd as autograd  # noqa: F401
 from sycl_dnn.nn import torch_compositions
 from sycl_dnn.nn.torch_autograd import func  # noqa: F401
+from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.module_arrays import with_methods
 
@@ -30,6 +31,7 @@ __version__ = "2.13.0"
 #: Layouts are chosen by the functions, so a request for one changes nothing.
 channels_last, contiguous_format, preserve_format = "channels_last", "contiguous", "preserve"
 strided = "strided"
+special = functional
 #: torch's dtypes whose names differ.
 _DTYPES = {
     "float": "float32", "double": "float64", "half": "float16", "long": "int64", "int": "int32",
@@ -38,7 +40,10 @@ _DTYPES = {
         "bool", "complex64", "complex128")},
 }  # fmt: skip
 #: Names of ``sycl_dnn`` that mean the same in torch.
-_BLOCKS = ("compile", "enable_grad", "inference_mode", "manual_seed", "no_grad", "set_grad_enabled")
+_BLOCKS = (
+    "compile", "enable_grad", "inference_mode", "manual_seed", "no_grad", "optim",
+    "set_grad_enabled",
+)  # fmt: skip
 
 
 class jit:  # noqa: N801 - torch's name
@@ -65,11 +70,12 @@ class jit:  # noqa: N801 - torch's name
 
 
 class _Arrays(type):
-    #: The dtype of new arrays.
+    #: The dtype of new arrays, and of the class's instances unless it is ``Tensor``.
     kind: str
 
     def __instancecheck__(cls, value: Any) -> bool:
-        return isinstance(value, (dpnp.ndarray, Array))
+        is_array = isinstance(value, (dpnp.ndarray, Array))
+        return is_array and (cls is Tensor or str(value.dtype) == cls.kind)
 
     def __call__(cls, *sizes: Any) -> Any:
         """Return an array of these sizes, or with the values of a list."""
@@ -84,8 +90,12 @@ class Tensor(metaclass=_Arrays):
     kind = "float32"
 
 
-FloatTensor = Tensor
-LongTensor = _Arrays("LongTensor", (Tensor,), {"kind": "int64"})
+def _class_of(dtype: str) -> _Arrays:
+    """Return the class of arrays of a dtype, such as ``LongTensor``."""
+    return _Arrays(dtypes.tensor_name(dtype), (Tensor,), {"kind": dtype})
+
+
+_CLASSES = {kind.__name__: kind for kind in map(_class_of, dtypes.TENSOR_NAMES)}
 
 
 class device(str):  # noqa: N801 - torch's name
@@ -148,8 +158,8 @@ def _factory(function: Any) -> Any:
 
 
 def __getattr__(name: str) -> Any:
-    if name in _DTYPES:
-        return _DTYPES[name]
+    if name in _DTYPES or name in _CLASSES:
+        return _DTYPES.get(name) or _CLASSES[name]
     if name in _BLOCKS:
         return getattr(sycl_dnn, name)
     if name in _FACTORIES:

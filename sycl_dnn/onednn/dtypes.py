@@ -213,6 +213,19 @@ def has_gradients(dtype: str) -> bool:
 # --- promotion ---
 
 
+#: The first words of the names of torch's classes of arrays, by dtype.
+TENSOR_NAMES = {
+    "float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16",
+    "int64": "Long", "int32": "Int", "int16": "Short", "int8": "Char", "uint8": "Byte",
+    "bool": "Bool",
+}  # fmt: skip
+
+
+def tensor_name(dtype: str) -> str:
+    """Return the name of torch's class of arrays of a dtype: ``"LongTensor"``."""
+    return f"{TENSOR_NAMES.get(str(dtype), str(dtype))}Tensor"
+
+
 def promote(*names: str) -> str:
     """Return the promoted dtype, by torch's rules.
 

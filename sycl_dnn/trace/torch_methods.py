@@ -226,7 +226,14 @@ def _dtype_in(value: Any) -> Any:
     """Return the dtype that an argument of ``to`` names or has; None for others."""
     if hasattr(value, "dtype") and hasattr(value, "shape"):
         return value.dtype
+    if isinstance(value, type) and hasattr(value, "kind"):  # ``torch.LongTensor``
+        return value.kind
     return value if isinstance(value, (str, type)) and device_name(value) is None else None
+
+
+def _type(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """As ``Tensor.type``: the name of the class of this dtype, or the elements in another."""
+    return _to(x, *args, **kwargs) if args or kwargs else f"torch.{dtypes.tensor_name(x.dtype)}"
 
 
 def _arg(name: str) -> Callable[..., Any]:
@@ -270,19 +277,13 @@ def _new_tensor(
 
 
 def _constant(value: float) -> Callable[..., Any]:
-    def method(
-        x: Any, *sizes: Any, size: Any = None, dtype: Any = None, device: Any = None,
-        requires_grad: bool = False,
-    ) -> Any:  # fmt: skip
+    def method(x: Any, *sizes: Any, size: Any = None, dtype: Any = None, **options: Any) -> Any:
         return _new(x, sizes if size is None else (size,), value, dtype)
 
     return method
 
 
-def _new_full(
-    x: Any, size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None,
-    requires_grad: bool = False,
-) -> Any:  # fmt: skip
+def _new_full(x: Any, size: Any, fill_value: Any, *, dtype: Any = None, **options: Any) -> Any:
     return _new(x, (size,), fill_value, dtype)
 
 
@@ -401,7 +402,7 @@ ADDED: dict[str, Callable[..., Any]] = {
     "numel": lambda x: math.prod(x.shape), "numpy": lambda x: x.asnumpy(), "permute": _permute,
     "reshape_as": lambda x, other: functions.reshape(x, other.shape),
     "swapdims": _transpose, "t": lambda x: functions.transpose(x, 0, 1), "to": _to,
-    "type": _to, "type_as": lambda x, other: functions.astype(x, other.dtype),
+    "type": _type, "type_as": lambda x, other: functions.astype(x, other.dtype),
     "unflatten": lambda x, dim, sizes: functions.unflatten(x, dim, sizes),
     "view_as": lambda x, other: viewed(x, (other.shape,)),
     "nelement": lambda x: math.prod(x.shape),

@@ -372,3 +372,19 @@ def test_words_and_keys_of_both_libraries():
     results = [y.tolist() for y in Net()(dpnp.asarray(x))]
     assert results[:2] == [x[..., [1, 0]].tolist(), x.sum(-1, keepdims=True).tolist()]
     assert results[2:] == [x[1:].tolist(), [[1, 1, 1]], [0.0, 0.0]]
+
+
+def test_classes_of_arrays_name_dtypes():
+    class Net(nn.Module):
+        def forward(self, x):
+            assert isinstance(x, torch_names.Tensor)
+            assert x.type() == "torch.FloatTensor"
+            mask = torch_names.tril(torch_names.ones(2, 2)).type(torch_names.ByteTensor)
+            assert mask.type() == "torch.ByteTensor"
+            return mask.to(torch_names.LongTensor), x.long().type(x.dtype)
+
+    mask, y = Net()(F.ones(2))
+    assert (mask.dtype, y.dtype, mask.tolist()) == ("int64", "float32", [[1, 0], [1, 1]])
+    assert isinstance(mask, torch_names.LongTensor)
+    assert not isinstance(mask, torch_names.FloatTensor)
+    assert torch_names.DoubleTensor([1.0]).dtype == "float64"
