@@ -44,7 +44,7 @@ class ArgumentMarks(OfCaller):
         """
         run, number = value.trace, self.number
         argument = run.given[number]
-        if self.has_gradient and argument.is_float:
+        if self.has_gradient and argument.is_float and not run.is_gradient_free:
             raise TypeError(
                 f"{writer}: an argument of a differentiated function cannot be written to; write "
                 "to a copy (x * 1, x.clone())"

@@ -16,16 +16,21 @@ class _Block:
     _has_gradients: bool
 
     def __init__(self) -> None:
-        #: For each time that it was entered: the trace, and the part of its tape.
-        self._entered: list[tuple[Any, Any]] = []
+        #: For each time that it was entered: the trace, the part of its tape, the state before.
+        self._entered: list[tuple[Any, Any, Any]] = []
 
     def __enter__(self) -> None:
         trace = running_trace()
-        self._entered.append((trace, None if trace is None else trace.tape_part()))
+        if trace is None:
+            self._entered.append((None, None, None))
+            return
+        self._entered.append((trace, trace.tape_part(), trace.is_gradient_free))
+        trace.is_gradient_free = not self._has_gradients
 
     def __exit__(self, *error: Any) -> None:
-        trace, part = self._entered.pop()
+        trace, part, before = self._entered.pop()
         if trace is not None:
+            trace.is_gradient_free = before
             trace.logged(TapePart.select_gradients, part, self._has_gradients)
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -62,6 +62,8 @@ class RunningFunction(RecordedRun):
     n_fixed = 0
     #: Whether the function runs at each call.
     is_repeated = False
+    #: Whether a block without gradients is running.
+    is_gradient_free = False
 
     def __init__(self, traced: Trace | None, engine: Any = None, queue: Any = None) -> None:
         super().__init__()

@@ -73,6 +73,8 @@ def write(recording: Any, tensor: RecordedTensor, result: RecordedTensor, writer
         Elements of the view are one in memory, or the tensor was there before a function that is
         run apart.
     """
+    if recording.is_gradient_free:  # as to its data
+        result = recording.logged(_replaced, tensor, result)
     chain = [(tensor, result)]
     while (origin := origin_of(recording, tensor)) and _shares_memory(recording, origin, tensor):
         if origin.name in _REPEATING:
@@ -87,14 +89,14 @@ def write(recording: Any, tensor: RecordedTensor, result: RecordedTensor, writer
                 f"{writer}: a view of the parts of complex numbers ({origin.name}) cannot be "
                 "written to; clone() it, and make complex numbers of the result"
             )
-        if origin.body is gradients.stop:
-            result = recording.logged(_replaced, origin.source, result)
-        else:
+        if origin.body is not gradients.stop:
             result = recording.joined(
                 _put_back, _put_back,
                 (origin.source, result, origin.body, list(origin.args), origin.place),
                 origin.kwargs,
             )  # fmt: skip
+        if origin.body is gradients.stop or recording.is_gradient_free:
+            result = recording.logged(_replaced, origin.source, result)
         tensor = origin.source
         chain.append((tensor, result))
     if any(written.number < recording.n_fixed for written, _ in chain):
@@ -143,8 +145,11 @@ def _shares_memory(recording: Any, origin: Origin, view: RecordedTensor) -> bool
 
 
 def _replaced(source: Any, value: Any) -> Any:
-    """Return the value after a write to ``source.detach()``, which gradients do not see."""
-    return source.trace.view(source, gradients.alias(value), lambda grad: grad)
+    """Return the value after a write to ``source.data``, whose gradient is that of ``source``."""
+    trace = source.trace
+    new = trace.view(source, gradients.alias(value), lambda grad: grad)
+    trace.kept_entries.add(id(trace.tape[-1]))  # also in a block without gradients
+    return new
 
 
 def _put_back(

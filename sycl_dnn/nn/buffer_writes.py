@@ -65,7 +65,7 @@ class BufferMarks(OfOthers):
         """
         attrs, trace = self.module.__dict__, value.trace
         group, path = _group(self.module, self.name), f"{type(self.module).__name__}.{self.name}"
-        is_detached = written_views.is_detached(trace, value)
+        is_detached = trace.is_gradient_free or written_views.is_detached(trace, value)
         is_leaf = group is attrs["_parameters"] and self.name not in attrs["_frozen"]
         if is_leaf and self.has_gradient and not is_detached:
             raise TypeError(

@@ -128,6 +128,9 @@ class TapePart:
 class TraceState:
     """Arguments, steps and the tape; ``Trace`` adds the recording."""
 
+    #: Whether a block without gradients is running.
+    is_gradient_free = False
+
     def __init__(self, engine: _core.Engine, training: bool = False) -> None:
         self.engine = engine
         #: The queue of the call's arrays: ``argument_of`` sets it at the first array.

@@ -388,3 +388,48 @@ def test_classes_of_arrays_name_dtypes():
     assert isinstance(mask, torch_names.LongTensor)
     assert not isinstance(mask, torch_names.FloatTensor)
     assert torch_names.DoubleTensor([1.0]).dtype == "float64"
+
+
+class WritesWithoutGradients(nn.Module):
+    """Writes to values, a part, a view and a parameter in blocks without gradients."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(F.full((3,), 2.0))
+
+    def forward(self, x):
+        with torch_names.no_grad():
+            self.weight.mul_(2)
+        y = x * 3 * self.weight
+        with torch_names.no_grad():
+            y.mul_(2)
+            y[0] = 7.0
+        z = y * 2
+        with torch_names.no_grad():
+            part = z[1:]
+            part.add_(1)
+        return (z * z).sum()
+
+
+def test_writes_in_blocks_without_gradients_keep_the_history():
+    # z = 2 * y, and gradients pass writes: dz/dx = 6 * weight, dz/dweight = 6 * x.
+    z = np.array([14.0, 2 * 2 * 3 * 3 * 4 + 1, 2 * 2 * 3 * 4 * 4 + 1])
+    for transform in (lambda f: f, sycl_dnn.compile):
+        net, x = WritesWithoutGradients(), F.tensor([2.0, 3.0, 4.0])
+        step = transform(sycl_dnn.value_and_grad(lambda net, x: net(x), (0, 1)))
+        value, (grads, dx) = step(net, x)
+        assert float(value) == (z * z).sum()
+        assert dx.tolist() == (2 * z * 6 * 4).tolist()
+        assert grads.weight.tolist() == (2 * z * 6 * np.array([2.0, 3.0, 4.0])).tolist()
+        assert net.weight.tolist() == [4.0, 4.0, 4.0]
+
+
+def test_differentiated_arguments_may_be_written_in_blocks_without_gradients():
+    def loss(x):
+        with torch_names.no_grad():
+            x += 1
+        return (x * x).sum()
+
+    x = F.tensor([1.0, 2.0])
+    assert sycl_dnn.grad(loss)(x).tolist() == [4.0, 6.0]
+    assert x.tolist() == [2.0, 3.0]
