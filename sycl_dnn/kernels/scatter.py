@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generated scatter kernels: values written or added at indices along an axis.
+"""Generated scatter kernels: values written at, or combined with, elements at indices of an axis.
 
 A work-item owns the columns, or rows, of the result that it writes. It processes all indices in
-order, so sums are deterministic, and the last of several values for one element wins. If the
-program may overwrite the base array, the result shares its memory and nothing is copied.
+order, so sums and products are deterministic, and the last of several values for one element wins.
+If the program may overwrite the base array, the result shares its memory and nothing is copied.
 """
 
 from __future__ import annotations
@@ -13,7 +13,14 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from sycl_dnn.kernels.expression import IN_MEMORY, REGISTERS, from_memory, rounded, to_memory
+from sycl_dnn.kernels.expression import (
+    IN_MEMORY,
+    REGISTERS,
+    WRITERS,
+    from_memory,
+    rounded,
+    to_memory,
+)
 from sycl_dnn.kernels.fused_elementwise import ON_CPU, ON_GPU, Grid, Schedule, count_on, divided
 from sycl_dnn.kernels.spirv import Kernel, Value
 
@@ -27,8 +34,8 @@ class ScatterForm(NamedTuple):
     Attributes
     ----------
     dtype, index_dtype : str
-    is_added : bool
-        Whether values are added or overwrite.
+    combined : str
+        The operation of values and elements: add, mul, maximum, minimum; "" if values overwrite.
     has_base : bool
         Whether there is a base array, rather than zeros.
     by_rows : bool
@@ -40,7 +47,7 @@ class ScatterForm(NamedTuple):
 
     dtype: str
     index_dtype: str
-    is_added: bool
+    combined: str
     has_base: bool
     by_rows: bool
     classes: tuple[str, ...]
@@ -49,7 +56,7 @@ class ScatterForm(NamedTuple):
     @property
     def name(self) -> str:
         """Name of the kernel."""
-        kind = "scatter_add" if self.is_added else "scatter"
+        kind = f"scatter_{self.combined}" if self.combined else "scatter"
         return f"{kind}_{hashlib.sha256(repr(self).encode()).hexdigest()[:12]}"
 
 
@@ -67,7 +74,7 @@ def scatter_plan(
     sizes: tuple[int, int],
     dtypes: tuple[str, str],
     *,
-    is_added: bool,
+    combined: str,
     is_cpu: bool,
     n_processors: int,
 ) -> ScatterPlan:
@@ -82,7 +89,9 @@ def scatter_plan(
     sizes : tuple (n, m)
         Sizes of result and indices along that axis.
     dtypes : tuple (values, indices)
-    is_added, is_cpu : bool
+    combined : str
+        As in the form.
+    is_cpu : bool
     n_processors : int
     """
     (n, m), (*outer, inner) = sizes, grid.sizes
@@ -104,7 +113,7 @@ def scatter_plan(
     n_parts = -(-n // rows)
     n_units = n_outer * n_blocks * n_parts
     n_groups = min(n_units, (4 if is_cpu else 16) * n_processors)
-    form = ScatterForm(*dtypes, is_added, len(along) == 4, by_rows, classes, schedule)
+    form = ScatterForm(*dtypes, combined, len(along) == 4, by_rows, classes, schedule)
     share = -(-n_units // n_groups)
     numbers = [share, n_units, n, m, block, rows, *grid.sizes, *grid.passed_strides, *along]
     return ScatterPlan(form, numbers, n_groups)
@@ -279,8 +288,9 @@ class _Writing:
         k, dtype, result = self._kernel, self._form.dtype, len(self._pointers) - 1
         v = k.load(self._pointers[1], self._moved(1, values, column), width)
         at = self._moved(result, target, column)
-        if self._form.is_added:
+        write = WRITERS[self._form.combined] if self._form.combined else None
+        if write:
             old = from_memory(k, k.load(self._pointers[result], at, width), dtype)
-            total = k.call("add", old, from_memory(k, v, dtype))
+            total = write(k, old, from_memory(k, v, dtype))
             v = to_memory(k, rounded(k, total, dtype), dtype)
         k.store(self._pointers[result], at, v)

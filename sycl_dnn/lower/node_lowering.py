@@ -35,7 +35,7 @@ from sycl_dnn.lower.reduction_lowering import ReductionLaunch, elementwise_plans
 from sycl_dnn.lower.region import Region, is_reduction, is_scan
 from sycl_dnn.lower.region_arrays import RegionArrays, coordinate_strides, indexed_axes
 from sycl_dnn.lower.scan_lowering import ScanLaunch
-from sycl_dnn.lower.scatter_lowering import scattered
+from sycl_dnn.lower.scatter_lowering import SCATTERS, scattered
 from sycl_dnn.ops.shape import BROADCAST, broadcast_to
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.gradients import Grads, rule_for
@@ -331,9 +331,9 @@ class Lowering:
                 if (start, step, length) != (0, 1, x.shape[axis]):
                     x = narrow(x, axis, start, length, step)
             return x
-        if name in ("scatter", "scatter_add"):
+        if name in SCATTERS:
             inputs = [self._tensors[operand] for operand in node.inputs]
-            return scattered(inputs, node.attributes["axis"], node.shape)
+            return scattered(inputs, node.attributes["axis"], node.shape, SCATTERS[name])
         raise NotImplementedError(f"{name}: it is not recorded from nodes yet")
 
     # --- Reductions over the same axes, fused with surrounding nodes

@@ -17,33 +17,40 @@ from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import axis_order, readable
 
+#: The operations that are recorded, and how a kernel combines values with elements.
+SCATTERS = {
+    "scatter": "", "scatter_add": "add", "scatter_mul": "mul", "scatter_max": "maximum",
+    "scatter_min": "minimum",
+}  # fmt: skip
 
-def scattered(inputs: Sequence[Tensor], axis: int, shape: Shape) -> Tensor:
-    """Record the writing or adding of values at an index.
+
+def scattered(inputs: Sequence[Tensor], axis: int, shape: Shape, combined: str) -> Tensor:
+    """Record the writing or combining of values at an index.
 
     Parameters
     ----------
     inputs : sequence of Tensor
         Values and an index: they are added to zeros, in float32 if they are narrower. Or an array,
-        values and an index: the last of several values for one element wins.
+        values and an index: they are combined with its elements, or the last value for one wins.
     axis : int
         Axis that the index refers to; along others it broadcasts.
     shape : tuple of int
         Shape of the result.
+    combined : str
+        Of ``SCATTERS``.
     """
     *base, values, index = inputs
     trace, dtype = values.trace, str(values.dtype)
-    is_added = not base
     if 0 in shape or not values.size:
         return base[0] if base else zeros(trace, shape, dtype)
-    if is_added and dtypes.is_float(dtype):
+    if not base and dtypes.is_float(dtype):
         values = trace.convert(values, dtypes.wide(dtype))
-    result = _launched(values, index, base, axis, shape)
+    result = _launched(values, index, base, axis, shape, combined)
     return trace.convert(result, dtype)
 
 
 def _launched(
-    values: Tensor, index: Tensor, base: Sequence[Tensor], axis: int, shape: Shape
+    values: Tensor, index: Tensor, base: Sequence[Tensor], axis: int, shape: Shape, combined: str
 ) -> Tensor:
     trace, rank, dtype = values.trace, len(shape), str(values.dtype)
     order = axis_order(base[0] if base else values, rank)
@@ -64,7 +71,7 @@ def _launched(
     m = max(operands[0].shape[axis], operands[1].shape[axis])
     plan = scatter_plan(
         grid, along, (shape[axis], m), (dtype, str(index.dtype)),
-        is_added=not base, is_cpu=trace.engine.kind is _core.engine_kind.cpu,
+        combined=combined, is_cpu=trace.engine.kind is _core.engine_kind.cpu,
         n_processors=units(values),
     )  # fmt: skip
     form = plan.form

@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
 from typing import Any
 
-import dpnp
 import numpy as np
 
 from sycl_dnn.onnx.elementwise_operators import name_of
@@ -43,43 +42,33 @@ def _gather_elements(call: Call, x: Any, index: Any) -> Any:
     return F.gather(x, axis, positive(index, x.shape[axis]))
 
 
-def _reduction_of(call: Call) -> tuple[str, Any]:
+#: Reductions, and their names in scatter_reduce.
+_REDUCTIONS = {"none": "", "add": "sum", "mul": "prod", "max": "amax", "min": "amin"}
+
+
+def _reduction_of(call: Call) -> str:
     name = call.get("reduction", "none")
-    ufuncs = {"none": None, "add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
-    if name not in ufuncs:
-        call.refuse(f"reduction must be one of {', '.join(ufuncs)}, got {name}")
-    return name, ufuncs[name]
+    if name not in _REDUCTIONS:
+        call.refuse(f"reduction must be one of {', '.join(_REDUCTIONS)}, got {name}")
+    return _REDUCTIONS[name]
 
 
-def by_numpy(function: Callable[..., Any], call: Call, *arrays: Any, shape: Any = None) -> Any:
-    """Record a NumPy function on host copies as a step of a program."""
-
-    def step(*inputs: Any) -> Any:
-        result = function(*map(dpnp.asnumpy, inputs))
-        return dpnp.asarray(result, sycl_queue=inputs[0].sycl_queue)
-
-    first = arrays[0]
-    shape = first.shape if shape is None else shape
-    return call.step(step, *arrays, shape=shape, dtype=name_of(first))
+def _reduced(x: Any, axis: int, index: Any, updates: Any, reduce: str) -> Any:
+    """Reduce elements and updates, also of bool, by an index."""
+    if name_of(x) != "bool":
+        return F.scatter_reduce(x, axis, index, updates, reduce)
+    x, updates = F.astype(x, "int32"), F.astype(updates, "int32")
+    return F.astype(F.scatter_reduce(x, axis, index, updates, reduce), "bool")
 
 
 @operator(["ScatterElements", "Scatter"])
 def _scatter_elements(call: Call, x: Any, index: Any, updates: Any) -> Any:
     axis = checked_axis(call, call.get("axis", 0), len(x.shape))
     index = positive(index, x.shape[axis])
-    name, reduce = _reduction_of(call)
-    if name == "none":
+    reduce = _reduction_of(call)
+    if not reduce:
         return F.scatter(x, axis, index, updates)
-    if name == "add":
-        return F.scatter_add(x, axis, index, updates)
-
-    def step(x: Any, index: Any, updates: Any) -> Any:
-        result, places = x.copy(), list(np.indices(index.shape))
-        places[axis] = index
-        reduce.at(result, tuple(places), updates)
-        return result
-
-    return by_numpy(step, call, x, index, updates)
+    return _reduced(x, axis, index, updates, reduce)
 
 
 def _index_per_axis(index: Any, x: Any, first: int = 0) -> tuple[Any, ...]:
@@ -102,16 +91,19 @@ def _gather_nd(call: Call, x: Any, index: Any) -> Any:
 
 @operator("ScatterND")
 def _scatter_nd(call: Call, x: Any, index: Any, updates: Any) -> Any:
-    name, reduce = _reduction_of(call)
-    if name in ("none", "add"):
-        return F.index_put(x, _index_per_axis(index, x), updates, accumulate=name == "add")
-
-    def step(x: Any, index: Any, updates: Any) -> Any:
-        result = x.copy()
-        reduce.at(result, tuple(np.moveaxis(index, -1, 0)), updates)
-        return result
-
-    return by_numpy(step, call, x, index, updates)
+    reduce = _reduction_of(call)
+    if reduce in ("", "sum"):
+        return F.index_put(x, _index_per_axis(index, x), updates, accumulate=bool(reduce))
+    sizes, flat, is_inside = x.shape[: index.shape[-1]], 0, True
+    for at, n in zip(_index_per_axis(index, x), sizes, strict=True):
+        is_inside = F.logical_and(F.logical_and(F.ge(at, 0), F.lt(at, n)), is_inside)
+        flat = at + flat * n
+    n_rows, n_columns = math.prod(sizes), math.prod(x.shape[len(sizes) :])
+    flat = F.reshape(F.where(is_inside, flat, -1), (-1, 1))
+    shape = (flat.shape[0], n_columns)
+    rows = F.reshape(x, (n_rows, n_columns))
+    index, updates = F.broadcast_to(flat, shape), F.reshape(updates, shape)
+    return F.reshape(_reduced(rows, 0, index, updates, reduce), tuple(x.shape))
 
 
 @operator("TensorScatter", 24)

@@ -122,6 +122,10 @@ def _joined(x: Node, first: int, last: int) -> Node:
     return reshape(x, (*x.shape[:first], size, *x.shape[last + 1 :]))
 
 
+def _scatter_infer(inputs: tuple[Node, ...], *, axis: int) -> tuple[Shape, str]:
+    return inputs[0].shape, inputs[0].dtype
+
+
 def _scatter_vjp(node: Node, g: Node) -> list[Node | None]:
     _, values, index = node.inputs
     axis = node.attributes["axis"]
@@ -130,9 +134,43 @@ def _scatter_vjp(node: Node, g: Node) -> list[Node | None]:
 
 
 #: An array with values written at indices along an axis; one of several for an element wins.
-SCATTER: Operation = Operation(
-    "scatter", lambda inputs, *, axis: (inputs[0].shape, inputs[0].dtype), _scatter_vjp
-)
+SCATTER: Operation = Operation("scatter", _scatter_infer, _scatter_vjp)
+
+
+def _scatter_mul_vjp(node: Node, g: Node) -> list[Node | None]:
+    """Divide products by the elements; zeros are left out of them and counted."""
+    (base, values, index), axis = node.inputs, node.attributes["axis"]
+    zero, one = number(0, node.dtype), number(1, node.dtype)
+
+    def total(of_base: Node, of_values: Node) -> Node:
+        return of_base + SCATTER_ADD(of_values, index, axis=axis, shape=base.shape)
+
+    are_zero = [EQ(x, zero) for x in (base, values)]
+    n_zeros = total(*[where(is_zero, one, zero) for is_zero in are_zero])
+    # Zeros have derivatives: the product of two elements that are 0 depends on both.
+    zeros = total(*[where(z, x, zero) for z, x in zip(are_zero, (base, values), strict=True)])
+    safe = [where(z, one, x) for z, x in zip(are_zero, (base, values), strict=True)]
+    product = SCATTER_MUL(*safe, index, axis=axis)
+    of_result = (product, n_zeros, zeros, g)
+    of_index = [gathered(x, index, axis, k) for x, k in zip(of_result, (1, 0, 0, 0), strict=True)]
+
+    def slope(x: Node, is_zero: Node, divisor: Node, parts: Sequence[Node]) -> Node:
+        product, n_zeros, zeros, g = parts
+        n_others = n_zeros - where(is_zero, one, zero)
+        others = where(EQ(n_others, one), zeros - where(is_zero, x, zero), zero)
+        return g * (product / divisor * where(EQ(n_others, zero), one, others))
+
+    return [
+        slope(base, are_zero[0], safe[0], of_result),
+        slope(values, are_zero[1], safe[1], of_index), None,
+    ]  # fmt: skip
+
+
+#: An array whose elements are multiplied by, or compared with, values at indices along an axis.
+SCATTER_MUL: Operation = Operation("scatter_mul", _scatter_infer, _scatter_mul_vjp)
+#: Functions that use them have rules of their own.
+SCATTER_MAX = Operation("scatter_max", _scatter_infer)
+SCATTER_MIN = Operation("scatter_min", _scatter_infer)
 
 
 def gather(x: Node, indices: Sequence[Node], axes: Sequence[int]) -> Node:

@@ -138,18 +138,18 @@ def test_reductions_are_submitted(name, queue):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("is_added", [False, True])
-def test_scatter_compiles(is_added, dtype, queue):
-    if is_added and dtype == "bool":
+@pytest.mark.parametrize("combined", ["", "add", "mul", "maximum"])
+def test_scatter_compiles(combined, dtype, queue):
+    if combined and dtype == "bool":
         return  # sums of bools are not bool
     for sizes, inner in (((6, 500), ("0", "1")), ((6, 3), ("1", "1")), ((6, 500), ("n", "n"))):
         strides = {"0": 0, "1": 1, "n": 2}
-        along = [500] * (3 if is_added else 4)
+        along = [500] * (3 if combined == "add" else 4)
         of_index, of_values = (strides[kind] for kind in inner)
         rows = [of_index, *[of_values] * (len(along) - 1)]
         grid = Grid((sizes[1],), tuple((s,) for s in rows))
         plan = scatter_plan(
-            grid, along, (sizes[0], 9), (dtype, "int64"), is_added=is_added, is_cpu=False,
+            grid, along, (sizes[0], 9), (dtype, "int64"), combined=combined, is_cpu=False,
             n_processors=64,
         )  # fmt: skip
         program = create_program_from_spirv(queue, scatter_module(plan.form))

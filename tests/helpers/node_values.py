@@ -107,6 +107,10 @@ def _scatter(x, values, index, axis):
     return _scattered(x, values, index, axis, lambda into, at, v: into.__setitem__(at, v))
 
 
+def _scatter_by(ufunc):
+    return lambda x, values, index, axis: _scattered(x, values, index, axis, ufunc.at)
+
+
 def _border(x, widths, mode):
     return np.pad(x, widths, mode={"replicate": "edge", "circular": "wrap"}.get(mode, mode))
 
@@ -146,6 +150,8 @@ VALUES = {
     "slice": lambda x, cuts: x[_slices(cuts)], "place": _place,
     "concat": lambda *arrays, axis: np.concatenate(arrays, axis),
     "iota": _iota, "gather": _gather, "scatter_add": _scatter_add, "scatter": _scatter,
+    "scatter_mul": _scatter_by(np.multiply), "scatter_max": _scatter_by(np.maximum),
+    "scatter_min": _scatter_by(np.minimum),
     "flip": lambda x, axes: np.flip(x, axes),
     "roll": lambda x, shift, axis: np.roll(x, shift, axis), "border": _border,
     "sum": _over(np.sum), "max": _over(np.max), "min": _over(np.min), "prod": _over(np.prod),

@@ -6,10 +6,12 @@ import pytest
 
 import sycl_dnn
 from sycl_dnn.lower.node_lowering import computed
-from sycl_dnn.ops.selection import SCATTER, SCATTER_ADD
+from sycl_dnn.ops.selection import SCATTER, SCATTER_ADD, SCATTER_MAX, SCATTER_MIN, SCATTER_MUL
 
 RNG = np.random.default_rng(7)
 DTYPES = ("float32", "float64", "float16", "int64", "int32", "int8", "bool")
+#: Operations that combine values with an array, and NumPy's.
+COMBINED = {SCATTER_MUL: np.multiply, SCATTER_MAX: np.maximum, SCATTER_MIN: np.minimum}
 #: Shapes of the result, the values and the index; the axis.
 CASES = {
     "rows": ((50, 70), (13, 70), (13, 1), 0),
@@ -65,6 +67,19 @@ def test_values_written_and_added(case, dtype, kind, run):
     wanted = _reference(np.zeros(shape, wide), values.astype(wide), index, axis, np.add.at)
     tolerance = {"float16": 2e-3, "float32": 1e-5, "float64": 1e-12}.get(dtype, 0)
     np.testing.assert_allclose(made, wanted, rtol=tolerance, atol=30 * tolerance)
+    for combine, ufunc in COMBINED.items():
+        made = run(lambda old, new, i, f=combine: f(old, new, i, axis=axis), x, values, index)
+        with np.errstate(over="ignore"):
+            wanted = _reference(x, values, index, axis, ufunc.at)
+        np.testing.assert_allclose(made, wanted, rtol=10 * tolerance)
+
+
+def test_nan_wins_of_extremes_in_both_places(run):
+    x, index = np.array([np.nan, 1, 2], "f4"), np.array([0, 1, 1, 1])
+    values = np.array([1, np.nan, 5, -5], "f4")
+    for combine in (SCATTER_MAX, SCATTER_MIN, SCATTER_MUL):
+        made = run(lambda old, new, i, f=combine: f(old, new, i, axis=0), x, values, index)
+        np.testing.assert_array_equal(made, [np.nan, np.nan, 2])
 
 
 def test_sums_are_deterministic(run):

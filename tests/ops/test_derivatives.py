@@ -133,6 +133,8 @@ CASES = {
                                                   shape=(3, 3))), X),
     "scatter": (lambda x, y: e.EXP(t.SCATTER(x * x, y * y, t.iota(2, 1, 2) * 3 - 1, axis=1)),
                 X, draw(3, 2)),
+    "scatter_mul": (lambda x, y: e.EXP(t.SCATTER_MUL(x, y, t.iota(2, 1, 2) * 3 - 1, axis=1)),
+                    X, draw(3, 2)),
     "window_sums": (lambda x: e.EXP(t.WINDOW_SUMS(x * x, axis=1, size=3)), X),
     "border of mirrored elements": (lambda x: e.EXP(_bordered(x, "reflect")), X),
     "border of one element": (lambda x: e.EXP(_bordered(x, "replicate")), X),
@@ -204,7 +206,7 @@ CASES = {
     "threshold": (lambda x: a.THRESHOLD(x, bound=0.1, value=3.0) * x, APART),
 }  # fmt: skip
 #: Covered by the cases of what they are a part of, or with nothing to differentiate.
-WITHOUT_A_CASE = {"leaf", "number", "norm", "philox"}
+WITHOUT_A_CASE = {"leaf", "number", "norm", "philox", "scatter_max", "scatter_min"}
 
 
 def _contracted(parts, key):

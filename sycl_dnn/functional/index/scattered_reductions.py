@@ -19,9 +19,8 @@ from sycl_dnn.ir.node import Node, number
 from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops import arithmetic as ops
-from sycl_dnn.ops import reduction
-from sycl_dnn.ops.creation import full, iota
-from sycl_dnn.ops.shape import reshape as reshaped
+from sycl_dnn.ops.creation import full
+from sycl_dnn.ops.selection import SCATTER, SCATTER_MAX, SCATTER_MIN, SCATTER_MUL
 from sycl_dnn.trace.pointwise import zeros
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import reshape
@@ -29,11 +28,8 @@ from sycl_dnn.trace.views import reshape
 if TYPE_CHECKING:
     import dpnp
 
-#: By name: the reduction, the operation that combines a result with the element of ``input``.
-_PAIRWISE = {
-    "prod": (reduction.PROD, ops.MUL), "amax": (reduction.MAX, ops.MAXIMUM),
-    "amin": (reduction.MIN, ops.MINIMUM),
-}  # fmt: skip
+#: By name: the operation that combines elements of ``input`` with values.
+_PAIRWISE = {"prod": SCATTER_MUL, "amax": SCATTER_MAX, "amin": SCATTER_MIN}
 
 
 def _neutral(reduce: str, dtype: str) -> float:
@@ -71,21 +67,15 @@ def _pairwise(
     reduce: str, x: Tensor, values: Tensor, index: Tensor, axis: int, include_self: bool
 ) -> Tensor:
     """Reduce, for each element of ``x``, all values with its index."""
-    reduced, combined = _PAIRWISE[reduce]
     dtype = str(x.dtype)
 
     def definition(old: Node, new: Node, i: Node) -> Node:
         if old.is_float:
             old, new = (ops.cast(v, dtypes.wide(dtype)) for v in (old, new))
-        outer, (n, *inner) = old.shape[:axis], old.shape[axis:]
-        new, i = (reshaped(v, (*outer, 1, v.shape[axis], *inner)) for v in (new, i))
-        is_own = ops.EQ(i, iota(n, axis, i.ndim, i.dtype))
-        chosen = ops.where(is_own, new, number(_neutral(reduce, dtype), new.dtype))
-        result = reshaped(reduced(chosen, axes=(axis + 1,)), old.shape)
-        if include_self:
-            return ops.cast(combined(old, result), dtype)
-        is_named = reshaped(reduction.ANY(is_own, axes=(axis + 1,)), old.shape)
-        return ops.cast(ops.where(is_named, result, old), dtype)
+        if not include_self:
+            neutral = full(_neutral(reduce, dtype), new.shape, new.dtype)
+            old = SCATTER(old, neutral, i, axis=axis)
+        return ops.cast(_PAIRWISE[reduce](old, new, i, axis=axis), dtype)
 
     return computed(definition, x, values, index)
 
@@ -163,9 +153,9 @@ def scatter_reduce(
 
     Notes
     -----
-    The host does not read the index; out-of-range entries are ignored. "prod", "amax" and "amin"
-    compare each element along ``dim`` with each index. Equal extremes share the gradient.
-    Differentiable to any order. Source: ``torch.scatter_reduce``.
+    The host does not read the index; out-of-range entries are ignored. Equal extremes share the
+    gradient. Differentiable to any order, except products with three zeros: twice. Source:
+    ``torch.scatter_reduce``.
     """
     name = "scatter_reduce"
     if reduce not in ("sum", "mean", *_PAIRWISE):

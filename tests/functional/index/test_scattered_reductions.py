@@ -47,6 +47,40 @@ def test_equal_extremes_share_the_gradient(queue):
     np.testing.assert_allclose(of_src.asnumpy(), [4 / 3, 4 / 3, 0, 0], rtol=1e-6)
 
 
+def test_products_with_zeros_have_torchs_gradients_and_second_derivatives(queue):
+    x = dpnp.asarray([2.0, 0.0, 3.0, 5.0], dtype="f4", sycl_queue=queue)
+    src = dpnp.asarray([4.0, 7.0, 0.0, 6.0, 0.0, 0.0], dtype="f4", sycl_queue=queue)
+    index = dpnp.asarray([0, 1, 2, 2, 3, 3], sycl_queue=queue)
+
+    def total(x, src):
+        return F.sum(F.scatter_reduce(x, 0, index, src, "prod"))
+
+    of_x, of_src = sycl_dnn.grad(total, (0, 1))(x, src)
+    assert of_x.tolist() == [4, 7, 0, 0]
+    assert of_src.tolist() == [2, 0, 18, 0, 0, 0]
+    slopes = sycl_dnn.hessian(lambda src: total(x, src))(src).asnumpy()
+    expected = np.zeros((6, 6))
+    expected[[2, 3, 4, 5], [3, 2, 5, 4]] = [3, 3, 5, 5]
+    np.testing.assert_array_equal(slopes, expected)
+
+
+@pytest.mark.parametrize(
+    ("reduce", "ufunc"), [("prod", np.multiply), ("amax", np.maximum), ("amin", np.minimum)]
+)
+@pytest.mark.parametrize("include_self", [True, False])
+def test_the_time_does_not_grow_with_results_times_sources(reduce, ufunc, include_self, queue):
+    n, rng = 200000, np.random.default_rng(3)  # 4e10 comparisons of pairs would take minutes
+    x, src = (rng.uniform(0.9, 1.1, n).astype("f4") for _ in range(2))
+    index = rng.integers(0, n, n)
+    wanted = x.copy()
+    if not include_self:
+        wanted[index] = {"prod": 1, "amax": -np.inf, "amin": np.inf}[reduce]
+    ufunc.at(wanted, index, src)
+    arrays = [dpnp.asarray(a, sycl_queue=queue) for a in (x, index, src)]
+    found = F.scatter_reduce(arrays[0], 0, *arrays[1:], reduce, include_self=include_self)
+    np.testing.assert_allclose(found.asnumpy(), wanted, rtol=1e-6)
+
+
 @pytest.mark.parametrize("dtype", ["int8", "int16", "int64", "uint8"])
 def test_integers(dtype, queue):
     x = dpnp.asarray([1, 2, 3], dtype=dtype, sycl_queue=queue)
