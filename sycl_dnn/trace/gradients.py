@@ -414,9 +414,11 @@ def propagate(
             continue
         # Propagated once: a copy that several steps share may be on the tape more than once.
         for tensor in entry.outputs.values():
-            gradient = grads.pop(id(tensor), None)
-            if gradient is not None and id(tensor) in target_ids:
-                of_targets[id(tensor)] = gradient
+            key, gradient = id(tensor), grads.pop(id(tensor), None)
+            # An entry may return its operand, whose gradient is not complete yet.
+            if gradient is not None and key in target_ids and not _reads(entry, tensor):
+                old = of_targets.get(key)
+                of_targets[key] = gradient if old is None else added(old, gradient)
         # Gradients have the dtypes of the forward pass.
         with policy.using(autocast=None):
             input_grads = pulled_back(trace, entry, output_grads, needed)
