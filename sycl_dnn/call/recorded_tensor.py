@@ -20,13 +20,20 @@ OF_VALUES = (
     "__array__", "__bool__", "__complex__", "__contains__", "__float__", "__index__", "__int__",
     "asnumpy", "item", "tolist",
 )  # fmt: skip
+#: Those that make a Python number of one element.
+_SINGLE = frozenset(("__bool__", "__complex__", "__float__", "__index__", "__int__"))
 #: Names of dtypes as tensors have them.
 _names: dict[Any, dtypes.DtypeName] = {}
 
 
 def _of_values(name: str) -> Any:
+    is_single = name in _SINGLE
+
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return getattr(value_of(name, self, refusal(name)), name)(*args, **kwargs)
+        value = value_of(name, self, refusal(name))
+        if is_single and self.ndim and self.size == 1:  # as torch; dpnp takes no axes
+            value = value.reshape(())
+        return getattr(value, name)(*args, **kwargs)
 
     method.__name__ = name
     method.__doc__ = "As of the array: what the function did so far is computed for it."

@@ -55,11 +55,11 @@ class jit:  # noqa: N801 - torch's name
         return (lambda fn: fn) if fn is None or isinstance(fn, bool) else fn
 
     @staticmethod
-    def unused(fn: Any) -> Any:
-        """Return the function unchanged."""
+    def unused(fn: Any, **options: Any) -> Any:
+        """Return the function or module unchanged."""
         return fn
 
-    export = unused
+    export = script = script_if_tracing = script_method = unused
 
     @staticmethod
     def is_scripting() -> bool:
@@ -96,6 +96,15 @@ def _class_of(dtype: str) -> _Arrays:
 
 
 _CLASSES = {kind.__name__: kind for kind in map(_class_of, dtypes.TENSOR_NAMES)}
+
+
+class _Dtypes(type):
+    def __instancecheck__(cls, value: Any) -> bool:
+        return isinstance(value, np.dtype) or value in _DTYPES.values()
+
+
+class dtype(metaclass=_Dtypes):  # noqa: N801 - torch's name
+    """The type of dtypes, for annotations and ``isinstance``; dtypes are names here."""
 
 
 class device(str):  # noqa: N801 - torch's name

@@ -234,6 +234,8 @@ def put(x: Any, key: Any, value: Any) -> Any:
     """Return ``x`` after ``x[key] = value``; values are converted to its dtype."""
     unspoilt("assignment", x)
     items = key if isinstance(key, tuple) else (key,)
+    if isinstance(value, (np.generic, np.ndarray)):
+        value = functions.tensor(value) if value.ndim else value.item()
     if not hasattr(value, "shape"):
         if not x.size:  # nothing is assigned, if the key is one
             _check_masks(x.shape, items) if _is_mask(items[0]) else taken(x, key)

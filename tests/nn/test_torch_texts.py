@@ -363,6 +363,9 @@ def test_refused_constructs_are_named(name):
 def test_words_and_keys_of_both_libraries():
     class Net(nn.Module):
         def forward(self, x):
+            x = x.clone()
+            x[0, 0] = np.log(np.float64(1.0))
+            x[1] = np.arange(3, 6)
             swapped = x[..., (1, 0)]  # a tuple inside a key is a list of indices
             total = x.sum(dim=-1, keepdims=True)
             values, indices = x.max(dim=0, keepdims=True)
@@ -433,3 +436,15 @@ def test_differentiated_arguments_may_be_written_in_blocks_without_gradients():
     x = F.tensor([1.0, 2.0])
     assert sycl_dnn.grad(loss)(x).tolist() == [4.0, 6.0]
     assert x.tolist() == [2.0, 3.0]
+
+
+def test_numbers_of_arrays_of_one_element():
+    class Net(nn.Module):
+        def forward(self, x):
+            if x[:1] > 0 and x[:1, None]:
+                return x * float(x[1:2]) * int(x[2:3])
+            return x
+
+    assert Net()(F.tensor([1.0, 2.0, 3.0])).tolist() == [6.0, 12.0, 18.0]
+    with pytest.raises((TypeError, ValueError), match="more than one element|only"):
+        sycl_dnn.vjp(lambda x: x if x > 0 else -x, F.ones(2))
