@@ -111,7 +111,7 @@ class Module(ModuleState):
         elif isinstance(value, ModuleArray) and value.is_parameter:
             # A parameter of another module is shared with this one.
             self.register_parameter(name, value)
-        else:
+        elif self.__dict__.get(name, self) is not value:  # else nothing changes
             self._check_plain(name, value)
             object.__setattr__(self, name, value)
             module_tree.form_changed()

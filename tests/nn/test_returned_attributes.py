@@ -191,3 +191,23 @@ def test_pickled_modules_have_them():
 def _with_last(net, x):
     net.last = net(x)
     return net.last * 1
+
+
+def test_assignments_of_what_an_attribute_holds_change_nothing():
+    class Masked(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.mask, self.scale = F.tensor([1.0, 0.0]), None
+
+        def forward(self, x):
+            self.mask = self.mask.to(dtype=x.dtype, device=x.device)
+            self.scale = self.scale if self.scale is not None else None
+            return x * self.mask
+
+    net, x = Masked(), F.ones(2)
+    mask = net.mask
+    compiled = sycl_dnn.compile(lambda net, x: net(x))
+    for _ in range(2):
+        assert compiled(net, x).tolist() == net(x).tolist() == [1.0, 0.0]
+    assert net.mask is mask
+    assert compiled.cache_info().misses == 1
