@@ -7,6 +7,7 @@ import functools
 from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Any, NamedTuple
 
+from sycl_dnn.kernels.accurate_functions import ACCURATE, erfinv
 from sycl_dnn.kernels.spirv import TYPES, Kernel, Value
 
 #: Register type by dtype; narrow floats are computed in f32 and rounded.
@@ -126,6 +127,17 @@ Writer = Callable[..., Value]
 
 def _simple(instruction: str) -> Writer:
     return lambda k, x: k.call(instruction, x)
+
+
+def _accurate(name: str) -> Writer:
+    """Compute float32 more accurately than the instruction."""
+
+    def write(k: Kernel, *operands: Value) -> Value:
+        if operands[0].type == "f32":
+            return ACCURATE[name](k, *operands)
+        return k.call(name, *operands)
+
+    return write
 
 
 def _is_float(v: Value) -> bool:
@@ -358,8 +370,8 @@ def _not(k: Kernel, x: Value) -> Value:
 
 
 _FUNCTIONS = [
-    "acos", "acosh", "asin", "asinh", "atan", "atanh", "ceil", "cos", "cosh", "erf", "erfc",
-    "exp", "exp2", "expm1", "floor", "lgamma", "log", "log10", "log1p", "log2", "neg", "rsqrt",
+    "acos", "acosh", "asinh", "atanh", "ceil", "cos", "cosh", "erfc", "exp", "exp2", "expm1",
+    "floor", "lgamma", "log", "log10", "log1p", "log2", "neg", "rsqrt",
     "sin", "sinh", "sqrt", "tan", "tanh", "trunc",
 ]  # fmt: skip
 #: Code generators by operation, on registers; ``write`` handles conversions.
@@ -369,7 +381,8 @@ WRITERS: dict[str, Writer | None] = {
     **{name: _bitwise(name) for name in ("add", "sub", "mul")},
     **{f"logical_{name}": _logical(name) for name in ("and", "or")},
     **{f"bitwise_{name}": _bitwise(name) for name in ("and", "or", "xor")},
-    "abs": _abs, "atan2": _bitwise("atan2"), "hypot": _bitwise("hypot"), "bits": _bits,
+    **{name: _accurate(name) for name in ACCURATE},
+    "abs": _abs, "bits": _bits, "erfinv_single": erfinv,
     "bitwise_not": _simple("not"), "cast": None,
     "left_shift": _shifted("shl"), "right_shift": _shifted("shr"),
     "div": _divided, "exp_nonpositive": _exp_nonpositive, "floor_divide": _floor_divide,
@@ -389,8 +402,8 @@ NARROW = ("bfloat16", "float16")
 COSTLY = frozenset(
     (
         "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cos", "cosh", "erf", "erfc",
-        "exp", "exp2", "exp_nonpositive", "expm1", "hypot", "lgamma", "log", "log10", "log1p",
-        "log2", "pow", "sigmoid", "sin", "sinh", "tan", "tanh",
+        "erfinv_single", "exp", "exp2", "exp_nonpositive", "expm1", "hypot", "lgamma", "log",
+        "log10", "log1p", "log2", "pow", "sigmoid", "sin", "sinh", "tan", "tanh",
     )
 )  # fmt: skip
 #: Operations whose result is one of the operands, up to its sign.

@@ -26,31 +26,58 @@ _floating = ops.SIN.infer
 
 #: B(2k) / 2k, of the asymptotic series.
 _BERNOULLI = (-3617 / 8160, 1 / 12, -691 / 32760, 1 / 132, -1 / 240, 1 / 252, -1 / 120, 1 / 12)
-_SHIFT = 10
+_ASYMPTOTIC = 10
+#: The root of digamma in parts that are exact in float32, and in float64.
+_ROOT_SINGLE = (1.4616321325302124, 1.2438149939e-08)
+_ROOT = (1569415565 / 2**30, 381566830 / 2**60, 0.90163120932586959e-19)
+#: digamma(x + 1) = (x + 1 - root) * (_SLOPE + P(x) / Q(x)) from 0 to 1, as in Boost.
+_SLOPE = 0.99558162689208984
+_NUMERATOR = (-0.0020713321167745952, -0.045251321448739056, -0.28919126444774784,
+              -0.65031853770896507, -0.32555031186804491, 0.25479851061131551)  # fmt: skip
+_DENOMINATOR = (-0.55789841321675513e-6, 0.0021284987017821144, 0.054151797245674225,
+                0.43593529692665969, 1.4606242909763515, 2.0767117023730469, 1.0)  # fmt: skip
 
 
 def _digamma(x: Node) -> Node:
     """From 10 on an asymptotic series, below by recurrence, for negative numbers by reflection."""
     zero = number(0, x.dtype)
-    is_low, one = ops.LE(x, zero), number(1, x.dtype)
+    is_low = ops.LE(x, zero)
     positive = where(is_low, 1 - x, x)
-    is_small = ops.LT(positive, number(_SHIFT, x.dtype))
+    is_small = ops.LT(positive, number(_ASYMPTOTIC, x.dtype))
     # Unselected elements must stay finite, or the gradient would be NaN.
-    shifted = where(is_small, positive + _SHIFT, positive)
-    first = where(is_small, positive, one)
-    steps = 1 / first
-    for k in range(1, _SHIFT):
-        steps = steps + 1 / (first + k)
-    limit = number(1e12, x.dtype)  # from there on the series is 0; squares would overflow
-    inverse = ops.RECIPROCAL(ops.SQUARE(where(ops.GT(shifted, limit), limit, shifted)))
-    series = 0.5 / shifted + inverse * _polynomial(inverse, _BERNOULLI)
-    value = ops.LOG(shifted) - series - where(is_small, steps, zero)
+    large = where(is_small, number(_ASYMPTOTIC, x.dtype), positive)
+    small = where(is_small, positive, number(1.5, x.dtype))
+    value = where(is_small, _small_digamma(small), _large_digamma(large))
     whole = ops.ROUND(x)
     turns = where(ops.EQ(whole, zero), x, x - whole)  # -0.0 keeps its sign
     rest = where(is_low, turns, number(0.25, x.dtype))
     is_pole = ops.LOGICAL_AND(ops.LT(x, zero), ops.EQ(rest, zero))
     reflected = where(is_pole, number(math.nan, x.dtype), _cotangent(rest) * math.pi)
     return where(is_low, value - reflected, value)
+
+
+def _large_digamma(x: Node) -> Node:
+    limit = number(1e12, x.dtype)  # from there on the series is 0; squares would overflow
+    inverse = ops.RECIPROCAL(ops.SQUARE(where(ops.GT(x, limit), limit, x)))
+    return ops.LOG(x) - (0.5 / x + inverse * _polynomial(inverse, _BERNOULLI))
+
+
+def _small_digamma(x: Node) -> Node:
+    """Return the value of the number from 1 to 2 at the same fraction, and reciprocals."""
+    one, zero = number(1, x.dtype), number(0, x.dtype)
+    steps = ops.FLOOR(x) - 1
+    fraction = x - steps
+    difference = fraction
+    for part in _ROOT if x.dtype == "float64" else _ROOT_SINGLE:
+        difference = difference - part
+    ratio = _polynomial(fraction - 1, _NUMERATOR) / _polynomial(fraction - 1, _DENOMINATOR)
+    value = difference * _SLOPE + difference * ratio
+    is_below = ops.LT(steps, zero)
+    value = value - where(is_below, 1 / where(is_below, x, one), zero)
+    for k in range(1, _ASYMPTOTIC - 1):
+        is_step = ops.GE(steps, number(k, x.dtype))
+        value = value + where(is_step, 1 / where(is_step, x - k, one), zero)
+    return value
 
 
 def _cotangent(turns: Node) -> Node:
@@ -73,21 +100,24 @@ _CENTRAL = (2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.0
             -0.00125372503, -0.00417768164, 0.246640727, 1.50140941)  # fmt: skip
 _TAIL = (-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773,
          -0.0076224613, 0.00943887047, 1.00167406, 2.83297682)  # fmt: skip
+#: Of float32, in one expression.
+ERFINV_SINGLE = Operation("erfinv_single", _floating)
 
 
 def _erfinv(y: Node) -> Node:
-    """Return an approximation; Newton's steps make it exact."""
+    """Return an approximation of float64; Newton's steps make it exact."""
     dtype = y.dtype
+    if dtype != "float64":
+        return ERFINV_SINGLE(y)
     size = ops.ABS(y)
     w = -ops.LOG((1 - size) * (1 + size))
     root = ops.SQRT(ops.MAXIMUM(w, number(5, dtype)))
     tail = _polynomial(root - 3, _TAIL)
     central = _polynomial(w - 2.5, _CENTRAL)
     x = where(ops.LT(w, number(5, dtype)), central, tail) * size
-    if dtype == "float64":
-        # Beyond the range of float32.
-        x = where(ops.GT(w, number(16, dtype)), ops.SQRT(w - ops.LOG(root * math.sqrt(math.pi))), x)
-    for _ in range(3 if dtype == "float64" else 1):
+    # Beyond the range of float32.
+    x = where(ops.GT(w, number(16, dtype)), ops.SQRT(w - ops.LOG(root * math.sqrt(math.pi))), x)
+    for _ in range(3):
         x = _better_root(x, size)
     edge = where(ops.EQ(size, number(1, dtype)), number(math.inf, dtype), x)
     return COPYSIGN(edge, y)

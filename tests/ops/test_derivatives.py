@@ -206,7 +206,7 @@ CASES = {
     "threshold": (lambda x: a.THRESHOLD(x, bound=0.1, value=3.0) * x, APART),
 }  # fmt: skip
 #: Covered by the cases of what they are a part of, or with nothing to differentiate.
-WITHOUT_A_CASE = {"leaf", "number", "norm", "philox", "scatter_max", "scatter_min"}
+WITHOUT_A_CASE = {"leaf", "number", "norm", "philox", "erfinv_single", "scatter_max", "scatter_min"}
 
 
 def _contracted(parts, key):
