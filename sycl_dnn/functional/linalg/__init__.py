@@ -8,16 +8,19 @@ operations of this layer, so derivatives of every order follow.
 from sycl_dnn.functional import docstring_examples
 from sycl_dnn.functional.linalg.factorizations import cholesky, eigh, eigvalsh, qr, svd, svdvals
 from sycl_dnn.functional.linalg.matrix_norms import (
+    cond,
     matrix_norm,
     matrix_power,
     multi_dot,
+    norm,
     vector_norm,
 )
 from sycl_dnn.functional.linalg.solutions import det, inv, slogdet, solve, solve_triangular
 
 __all__ = [
-    "cholesky", "det", "eigh", "eigvalsh", "inv", "matrix_norm", "matrix_power", "multi_dot", "qr",
-    "slogdet", "solve", "solve_triangular", "svd", "svdvals", "vector_norm",
+    "cholesky", "cond", "det", "eigh", "eigvalsh", "inv", "matrix_norm", "matrix_power",
+    "multi_dot", "norm", "qr", "slogdet", "solve", "solve_triangular", "svd", "svdvals",
+    "vector_norm",
 ]  # fmt: skip
 
 docstring_examples.attach(globals(), __file__)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""vector_norm, matrix_norm, matrix_power and multi_dot."""
+"""norm, vector_norm, matrix_norm, cond, matrix_power and multi_dot."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sycl_dnn.call.operation import operation
+from sycl_dnn.functional.arithmetic.binary import div, mul
 from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.arithmetic.elementwise import abs
 from sycl_dnn.functional.arithmetic.operands import check_arrays
@@ -17,7 +18,7 @@ from sycl_dnn.functional.linalg.matrix_parts import checked, described, identity
 from sycl_dnn.functional.linalg.solutions import inverse
 from sycl_dnn.functional.product.matmul import matmul
 from sycl_dnn.functional.reduction.extremes import amax, amin
-from sycl_dnn.functional.reduction.statistics import norm
+from sycl_dnn.functional.reduction.statistics import norm as p_norm
 from sycl_dnn.functional.reduction.sums import sum
 from sycl_dnn.functional.shape.reshaping import check_axes, checked_int, permute, unsqueeze
 from sycl_dnn.onednn import dtypes
@@ -65,7 +66,7 @@ def vector_norm(
     if isinstance(ord, str):
         raise TypeError(f"vector_norm: ord must be a number, got {ord!r}")
     x = x if dtype is None else converted(x, dtypes.name_of(dtype))
-    return norm(x, float(ord), dim, keepdim)
+    return p_norm(x, float(ord), dim, keepdim)
 
 
 @operation
@@ -92,7 +93,7 @@ def matrix_norm(
     if len(axes) != 2 or axes[0] == axes[1]:
         raise ValueError(f"{name}: dim must be two different axes, got {tuple(dim)}")
     if ord == "fro":
-        return norm(x, 2.0, tuple(axes), keepdim)
+        return p_norm(x, 2.0, tuple(axes), keepdim)
     rest = [a for a in range(x.ndim) if a not in axes]
     matrices = permute(x, [*rest, *axes])
     sizes = {"nuc": None, 2: None, -2: None, 1: -2, -1: -2, math.inf: -1, -math.inf: -1}
@@ -104,6 +105,56 @@ def matrix_norm(
     result = reduced(values, -1)
     shape = [1 if a in axes else n for a, n in enumerate(x.shape)]
     return reshape(result, shape) if keepdim else result
+
+
+@operation
+@described(returns="array")
+def norm(
+    A: Tensor, ord: float | str | None = None,  # noqa: N803
+    dim: int | Sequence[int] | None = None, keepdim: bool = False, *, dtype: Any = None,
+) -> Tensor:  # fmt: skip
+    """Return the norm of vectors or matrices: ``vector_norm`` or ``matrix_norm``.
+
+    A : array (*)
+    ord : number or str, optional
+        As those; by default the norm of all elements is their 2-norm.
+    dim : int or sequence of one or two int, optional
+        One axis for vectors, two for matrices. By default all axes; with ``ord`` there must be one
+        or two.
+    keepdim : bool
+    dtype : str or NumPy dtype, optional
+        To which ``A`` is converted first.
+    """
+    check_arrays("norm", A=A)
+    if ord is None:
+        return vector_norm(A, 2, dim, keepdim, dtype=dtype)
+    axes = list(range(A.ndim)) if dim is None else [dim] if isinstance(dim, int) else list(dim)
+    if len(axes) not in (1, 2):
+        raise ValueError(f"norm: dim must name one or two axes if ord is given, got {tuple(axes)}")
+    if len(axes) == 2:
+        return matrix_norm(A, ord, axes, keepdim, dtype=dtype)
+    if isinstance(ord, str):
+        raise ValueError(f"norm: ord must be a number for vectors, got {ord!r}")
+    return vector_norm(A, ord, axes, keepdim, dtype=dtype)
+
+
+@operation
+@described(returns="array (*)")
+def cond(A: Tensor, p: float | str | None = None) -> Tensor:  # noqa: N803 - torch's name
+    """Return condition numbers: the norm of matrices times that of their inverses.
+
+    A : array (*, m, n)
+        Square, unless ``p`` is 2 or -2.
+    p : number or str, optional
+        The order, as of ``matrix_norm``; 2 by default: the ratio of singular values.
+    """
+    checked("cond", A=A)
+    if p in (None, 2, -2):
+        values = reduced_or_full(A, False).S
+        largest, smallest = amax(values, -1), amin(values, -1)
+        return div(smallest, largest) if p == -2 else div(largest, smallest)
+    checked("cond", A=A, is_square=True)
+    return mul(matrix_norm(A, p), matrix_norm(inverse(A), p))
 
 
 @operation

@@ -35,6 +35,10 @@ CASES = [
     _case("matrix_norm-axes", WIDE, 2, (2, 0), True), _case("vector_norm", WIDE),
     _case("vector_norm-axes", WIDE, 3, (0, 1), True),
     _case("vector_norm-inf", WIDE, float("inf"), 1),
+    _case("norm", WIDE), _case("norm-matrix", WIDE, "fro", (0, 2)),
+    _case("norm-1", WIDE, 1, (1, 2)),
+    _case("norm-vector", WIDE, 3, 1, True), _case("norm-axes", WIDE, None, (0, 1)),
+    *(_case(f"cond-{order}", A, order) for order in (None, 2, -2)),
     _case("multi_dot", [Spec((2, 9)), Spec((9, 3)), Spec((3, 8)), Spec((8,))]),
 ]  # fmt: skip
 
@@ -107,6 +111,9 @@ def test_modules_find_the_namespace(queue):
         (lambda L, x: L.matrix_norm(x, 3), ValueError, "matrix_norm: ord must be one of"),
         (lambda L, x: L.matrix_norm(x, 2, (1, 1)), ValueError, "dim must be two different axes"),
         (lambda L, x: L.vector_norm(x, "fro"), TypeError, "vector_norm: ord must be a number"),
+        (lambda L, x: L.norm(x, 2), ValueError, "norm: dim must name one or two axes"),
+        (lambda L, x: L.norm(x, "fro", 1), ValueError, "ord must be a number for vectors"),
+        (lambda L, x: L.cond(x[:, :2], 1), ValueError, "cond"),
         (lambda L, x: L.multi_dot([x[0]]), ValueError, "multi_dot: tensors must be at least 2"),
         (lambda L, x: L.multi_dot([x, x]), ValueError, r"tensors\[0\] must have 2 axes"),
         (lambda L, x: L.multi_dot([x[0], x[0, :2]]), ValueError, "must have matching shapes"),
@@ -119,3 +126,11 @@ def test_modules_find_the_namespace(queue):
 def test_wrong_arguments_are_refused(call, error, words, queue):
     with pytest.raises(error, match=words):
         call(F.linalg, _matrices((3, 3, 3), queue))
+
+
+@pytest.mark.parametrize("order", ["fro", "nuc", 1, -1, np.inf])
+def test_condition_numbers_of_other_orders(order, queue):
+    x = _matrices((2, 3, 3), queue)
+    matrices = x.asnumpy().astype("f8")
+    wanted = [np.linalg.norm(m, order) * np.linalg.norm(np.linalg.inv(m), order) for m in matrices]
+    np.testing.assert_allclose(F.linalg.cond(x, order).asnumpy(), wanted, rtol=1e-4)
