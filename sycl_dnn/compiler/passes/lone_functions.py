@@ -19,11 +19,12 @@ from sycl_dnn.ops.reduction import SOFTMAX
 from sycl_dnn.trace.values import Tensor
 
 #: Algorithms for which oneDNN returns numbers for NaN, has errors of 5e-5 (mish), one logarithm for
-#: all denormal numbers, or powers with the exponent -0.5 for what is ``rsqrt`` in torch.
+#: all denormal numbers, 0 for small negative numbers (elu), or powers with the exponent -0.5 for
+#: what is ``rsqrt`` in torch.
 _LOSING = frozenset(
     (
         A.eltwise_relu, A.eltwise_clip, A.eltwise_clip_v2, A.eltwise_hardsigmoid, A.eltwise_exp,
-        A.eltwise_log, A.eltwise_mish, A.eltwise_pow,
+        A.eltwise_log, A.eltwise_mish, A.eltwise_pow, A.eltwise_elu,
     )
 )  # fmt: skip
 

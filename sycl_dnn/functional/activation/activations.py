@@ -93,19 +93,24 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
     return applied(definition, input, Eltwise(A.eltwise_relu, slope))
 
 
+def _elu(x: Tensor, alpha: float) -> Tensor:
+    definition = partial(ops.ELU, alpha=alpha, scale=1.0, input_scale=1.0)
+    return applied(definition, x, Eltwise(A.eltwise_elu, alpha), wide=dtypes.wide(x.dtype))
+
+
 @pointwise
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """Return ``x`` where it is positive, else ``alpha * (exp(x) - 1)``.
 
     alpha : float
     """
-    return eltwise(input, A.eltwise_elu, alpha)
+    return _elu(input, float(alpha))
 
 
 @pointwise(page=' (and Klambauer et al., "Self-Normalizing Neural Networks", 2017)')
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
     """Return ``1.0507 * elu(x, alpha=1.6733)``, with all digits."""
-    return linear_map(eltwise(input, A.eltwise_elu, _SELU_ALPHA), _SELU_SCALE)
+    return linear_map(_elu(input, _SELU_ALPHA), _SELU_SCALE)
 
 
 @pointwise(page=' (and Barron, "Continuously Differentiable Exponential Linear Units", 2017)')
@@ -118,7 +123,7 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     if alpha == 0:
         raise ValueError("celu: alpha must not be 0, got 0")
     if alpha == 1:
-        return eltwise(input, A.eltwise_elu, 1.0)
+        return _elu(input, 1.0)
     return _as_kernel(ops.ELU, input, alpha=alpha, scale=1.0, input_scale=1 / alpha)
 
 

@@ -195,3 +195,15 @@ def test_slopes_are_drawn_for_each_element_and_call(queue):
     layer = nn.RReLU(0.5, 1.5)
     assert dpnp.asnumpy(layer(x)).std() > 0.1
     assert dpnp.asnumpy(layer.eval()(x)).tolist() == [-2.0] * 4000
+
+
+@pytest.mark.parametrize("is_compiled", [False, True])
+@pytest.mark.parametrize("name", ["elu", "selu", "celu"])
+def test_exponential_units_are_accurate_for_small_numbers(name, is_compiled, queue):
+    numbers = np.array([-0.0, -1e-45, -1e-30, -1e-9, -1e-4, -0.3, -40, 0.25], "f4")
+    call = sycl_dnn.compile(getattr(F, name)) if is_compiled else getattr(F, name)
+    found = call(dpnp.asarray(numbers, sycl_queue=queue)).asnumpy()
+    alpha, scale = (1.6732632423543772, 1.0507009873554805) if name == "selu" else (1, 1)
+    exact = scale * np.where(numbers > 0, numbers, alpha * np.expm1(numbers.astype("f8")))
+    np.testing.assert_allclose(found, exact, rtol=2e-7, atol=1.5e-45)
+    assert np.signbit(found[0])
