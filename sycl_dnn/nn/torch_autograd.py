@@ -130,13 +130,8 @@ class Function:
             own = [a.trace.logged(_own, a) if isinstance(a, Tensor) else a for a in args]
             numbers = [getattr(a, "number", None) for a in own]
             result, kept = cls._run(*own)
-            results = result if isinstance(result, tuple) else (result,)
-            changed = [i for i, a in enumerate(own) if getattr(a, "number", None) != numbers[i]]
-            places = [
-                next((j for j, y in enumerate(results) if y is own[i]), None) for i in changed
-            ]
-            writes.extend(zip(changed, places, strict=True))
-            return (result, [own[i] for i in changed]), kept
+            writes.extend(_writes(own, numbers, result))
+            return (result, [own[i] for i, _ in writes]), kept
 
         if not trace.training:
             returned = forward(*args)[0]
@@ -150,7 +145,7 @@ class Function:
         if "_rule" not in cls.__dict__:
             cls._rule = custom_vjp(cls.forward)
             cls._rule._name = cls.__name__
-            cls._rule.defvjp(cls.forward, cls._pulled_back)
+            cls._rule.defvjp(cls._run, cls._pulled_back)
         return cls._rule  # type: ignore[no-any-return]
 
     @classmethod
@@ -187,6 +182,15 @@ class Function:
 def _own(x: Tensor) -> Tensor:
     """Return a value of the function's own: writes to it are no writes to ``x`` yet."""
     return x.trace.view(x, alias(x), lambda grad: grad)  # type: ignore[no-any-return]
+
+
+def _writes(
+    own: Sequence[Any], numbers: Sequence[Any], result: Any
+) -> list[tuple[int, int | None]]:
+    """Return the numbers of arguments that were written, with their places among the results."""
+    results = result if isinstance(result, tuple) else (result,)
+    changed = [i for i, a in enumerate(own) if getattr(a, "number", None) != numbers[i]]
+    return [(i, next((j for j, y in enumerate(results) if y is own[i]), None)) for i in changed]
 
 
 def _written(
