@@ -32,6 +32,12 @@ _ERFINV = (19.4910598, 9.60725743, -1.61290169, 0.527112686, 1.83633197, 1.09106
 _ERFINV_TAIL = (-8.39017483e-07, 5.3670926e-06, -1.67660566e-05, 4.3708099e-05, -0.000119567767,
                 0.000312502789, -0.000721403983, 0.00137473989, -0.00145554324, -0.00464898495,
                 0.0469835963, 0.067545923)  # fmt: skip
+#: sin(x) / x - 1, and (cos(x) - 1 + x * x / 2) / x ** 4, by x * x up to (pi / 4) ** 2.
+_SIN = (2.71637636e-06, -0.000198390964, 0.00833332843, -0.166666666, -4.89937257e-12)
+_COS = (-2.73007564e-07, 2.48006188e-05, -0.00138888878, 0.0416666667)
+#: pi / 2 in parts; numbers up to ``_LARGE`` less multiples of the first are exact.
+_QUARTER_TURN = (1.57079601, 3.13916473e-07, 5.39030253e-15)
+_LARGE = 1e6
 _HALF_PI = (1.57079637, -4.37113883e-08)
 
 
@@ -73,6 +79,57 @@ def _signed(function: Callable[[Kernel, Value], Value]) -> Callable[[Kernel, Val
         return _with_sign(k, function(k, k.call("abs", x)), x)
 
     return write
+
+
+def _wave(name: str, first: int) -> Callable[[Kernel, Value], Value]:
+    """Return the sine, plus ``first`` quarter turns; of large numbers it is the device's own."""
+
+    def write(k: Kernel, x: Value) -> Value:
+        zero, one = _constant(k, 0), _constant(k, 1)
+        is_small = k.call("lt", k.call("abs", x), _constant(k, _LARGE))
+        small = k.select(is_small, x, zero)
+        turns = k.call("rint", k.call("mul", small, _constant(k, 2 / math.pi)))
+        angle, rest = _reduced(k, small, k.call("neg", turns))
+        square = k.call("mul", angle, angle)
+        half = k.call("mul", square, _constant(k, 0.5))
+        near_one = k.call("sub", one, half)
+        more = k.call("mul", angle, _polynomial(k, square, _SIN))
+        sine = k.call("add", angle, k.call("fma", rest, near_one, more))
+        more = k.call("mul", k.call("mul", square, square), _polynomial(k, square, _COS))
+        more = k.call("fma", k.call("neg", angle), rest, more)
+        more = k.call("add", k.call("sub", k.call("sub", one, near_one), half), more)
+        cosine = k.call("add", near_one, more)
+        quadrant = k.call("add", k.converted(turns, "i32"), k.constant(first, "i32"))
+        is_cosine, is_negative = (
+            k.call("ne", k.call("and", quadrant, k.constant(n, "i32")), k.constant(0, "i32"))
+            for n in (1, 2)
+        )
+        result = k.select(is_cosine, cosine, sine)
+        result = k.select(is_negative, k.call("neg", result), result)
+        if not first:
+            result = k.select(k.call("eq", x, zero), x, result)  # zeros keep their signs
+        kept = k.variable(result)
+        are_small = k.converted(k.holds_in_all(is_small), "u8")
+        with k.when(k.call("eq", are_small, k.constant(0, "u8"))):
+            k.assign(kept, k.select(is_small, result, k.call(name, x)))
+        return k.current(kept)
+
+    return write
+
+
+def _reduced(k: Kernel, x: Value, turns: Value) -> tuple[Value, Value]:
+    """Return a number plus quarter turns, and its rounding error."""
+    first, second, third = (_constant(k, part) for part in _QUARTER_TURN)
+    exact = k.call("fma", turns, first, x)
+    product = k.call("fma", turns, second, _constant(k, 0))  # not fused with the sum
+    lost = k.call("fma", turns, second, k.call("neg", product))
+    total = k.call("add", exact, product)
+    added = k.call("sub", total, exact)
+    left = k.call("sub", exact, k.call("sub", total, added))
+    rest = k.call("add", k.call("add", left, k.call("sub", product, added)), lost)
+    rest = k.call("fma", turns, third, rest)
+    angle = k.call("add", total, rest)
+    return angle, k.call("add", k.call("sub", total, angle), rest)
 
 
 @_signed
@@ -202,5 +259,6 @@ def _hypot(k: Kernel, x: Value, y: Value) -> Value:
 
 #: Code generators of functions by operation.
 ACCURATE: dict[str, Callable[..., Value]] = {
-    "asin": _asin, "atan": _atan, "atan2": _atan2, "erf": _erf, "hypot": _hypot,
+    "asin": _asin, "atan": _atan, "atan2": _atan2, "cos": _wave("cos", 1), "erf": _erf,
+    "hypot": _hypot, "sin": _wave("sin", 0),
 }  # fmt: skip

@@ -370,9 +370,9 @@ def _not(k: Kernel, x: Value) -> Value:
 
 
 _FUNCTIONS = [
-    "acos", "acosh", "asinh", "atanh", "ceil", "cos", "cosh", "erfc", "exp", "exp2", "expm1",
+    "acos", "acosh", "asinh", "atanh", "ceil", "cosh", "erfc", "exp", "exp2", "expm1",
     "floor", "lgamma", "log", "log10", "log1p", "log2", "neg", "rsqrt",
-    "sin", "sinh", "sqrt", "tan", "tanh", "trunc",
+    "sinh", "sqrt", "tan", "tanh", "trunc",
 ]  # fmt: skip
 #: Code generators by operation, on registers; ``write`` handles conversions.
 WRITERS: dict[str, Writer | None] = {

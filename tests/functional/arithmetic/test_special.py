@@ -81,6 +81,24 @@ def test_errors_in_all_binades(name, queue):
     np.testing.assert_array_equal(np.signbit(found[is_zero]), np.signbit(signs[is_zero]))
 
 
+@pytest.mark.parametrize("name", ["sin", "cos"])
+def test_errors_of_sine_and_cosine(name, queue):
+    rng = np.random.default_rng(2)
+    near_roots = (rng.integers(0, 600000, 40000) * (np.pi / 2)).astype("f4")
+    parts = [near_roots, rng.uniform(-10, 10, 40000), 2.0 ** rng.uniform(-149, 20, 40000)]
+    large = np.array([-0.0, 3e6, -1e10, 3.4e38, np.inf, np.nan])  # one vector has both kinds
+    x = np.concatenate([*parts, large]).astype("f4")
+    with np.errstate(invalid="ignore"):
+        exact = getattr(np, name)(x.astype(np.longdouble)).astype("f8")
+    found = getattr(F, name)(dpnp.asarray(x, sycl_queue=queue)).asnumpy()
+    scale = np.spacing(np.abs(exact).astype("f4"))
+    errors = np.abs(found - exact) / scale
+    assert np.max(errors[np.abs(x) < 1e6]) <= 0.85
+    assert np.max(errors[(np.abs(x) >= 1e6) & np.isfinite(x)]) <= 4
+    assert np.isnan(found[-2:]).all()
+    assert np.signbit(found[-6]) == (name == "sin")
+
+
 def test_closeness_is_a_python_value(queue):
     x = dpnp.asarray([1.0, np.nan], dtype="f4", sycl_queue=queue)
     assert F.allclose(x, x) is False
