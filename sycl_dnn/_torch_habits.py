@@ -15,7 +15,6 @@ _LINES: dict[str, dict[str, str]] = {
             ("backward", "grad", "grad_fn", "is_leaf", "requires_grad", "retain_grad"),
             f"gradients are values here: {_GRADIENTS}",
         ),
-        "requires_grad_": f"what is differentiated is an argument: {_GRADIENTS}",
         "register_hook": "gradients are values here: change what sycl_dnn.value_and_grad returns",
     },
     "optimizer": {

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """``torch.autograd`` in model code: functions with their own gradient, gradients in a forward."""
 
+import threading
+
 import dpnp
 import numpy as np
 import pytest
@@ -180,6 +182,24 @@ def test_equal_runs_are_traced_once():
     for _ in range(4):
         sycl_dnn.grad(lambda x: Counted.apply(x).sum())(_x())
     assert len(n_traced) == 1
+
+
+def test_threads_share_a_function():
+    wrong = []
+
+    def work(factor):
+        for n in range(20):
+            x = F.full((4,), float(n))
+            _, dx = sycl_dnn.value_and_grad(lambda x: Scaled.apply(x, factor, "reversed").sum())(x)
+            if dx.tolist() != [-factor] * 4:
+                wrong.append((factor, n))
+
+    threads = [threading.Thread(target=work, args=(float(k),)) for k in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
 
 
 # --- Gradients inside of functions
