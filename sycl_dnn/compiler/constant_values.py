@@ -95,13 +95,29 @@ def constant_ids(graph: Graph) -> frozenset[int]:
 
 
 def _constant_ids(graph: Graph) -> frozenset[int]:
+    # A node is computed once only if all of its outputs are constant: if one is a result, calls
+    # run the node, so its other outputs are not known before.
+    kept: set[Node] = set()
+    while True:
+        constants = _constants_without(graph, kept)
+        mixed = {
+            n for n in graph.nodes
+            if n not in kept and len({id(t.storage) in constants for t in n.outputs.values()}) == 2
+        }  # fmt: skip
+        if not mixed:
+            return constants
+        kept |= mixed
+
+
+def _constants_without(graph: Graph, kept: set[Node]) -> frozenset[int]:
+    """Return the ids of constant storages, given nodes that calls run."""
     constants = set(graph.trace.constant_storages())
     constants -= {id(t.storage) for n in graph.nodes for t in n.outputs.values()}
     constants |= {id(t.storage) for n in graph.nodes for t in n.inputs.values() if t.storage.memory}
     # A storage with several writers is constant only if all are, which the last one decides.
     counted: dict[int, int] = {}
     for node in graph.nodes:
-        if node.is_repeated:
+        if node.is_repeated or node in kept:
             continue
         for tensor in node.inputs.values():
             if id(tensor.storage) not in constants:

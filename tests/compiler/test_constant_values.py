@@ -96,3 +96,23 @@ def test_the_order_of_constants_is_that_of_the_call(queue):
     x, other = (dpnp.full(3, v, dtype="f4", sycl_queue=queue) for v in (1.0, 5.0))
     assert dpnp.asnumpy(compiled(x, {"a": x, "b": other})).tolist() == [2, 2, 2]
     assert dpnp.asnumpy(compiled(x, {"b": other, "a": x})).tolist() == [6, 6, 6]
+
+
+def test_constants_that_a_step_computes_beside_a_result():
+    a, b = (dpnp.asarray(v, dtype="f4") for v in ([0.5, -0.25], [0.25]))
+    along_a, along_b = (dpnp.asarray(v, dtype="f4") for v in ([1.0, -2.0], [0.5]))
+
+    def loss(a, b):
+        return F.sum(a * a * a) + F.sum(F.square(a[1:2] - b))
+
+    def along(a, b):
+        of_a, of_b = sycl_dnn.grad(loss, argnums=(0, 1))(a, b)
+        return F.sum(of_a * along_a) + F.sum(of_b * along_b)
+
+    # One kernel computes 2 (along_a[1] - along_b), which a gradient adds to others, and the result
+    # for b.
+    second = sycl_dnn.compile(sycl_dnn.grad(along, argnums=(0, 1)))
+    for _ in range(2):
+        of_a, of_b = second(a, b)
+        assert of_a.tolist() == [3.0, -2.0]
+        assert of_b.tolist() == [5.0]
