@@ -31,6 +31,7 @@ class _Rule(NamedTuple):
 
 
 _rules: dict[type, _Rule] = {}
+_SCALARS = frozenset((bool, int, float, complex, str, bytes))
 
 
 class Structure:
@@ -139,7 +140,7 @@ def register(
     >>> tree.leaves(Pair(1, 2))
     [1, 2]
     """
-    if cls in _rules or cls in (tuple, list, dict, type(None)):
+    if cls in _rules or cls in (tuple, list, dict, type(None), *_SCALARS):
         raise ValueError(f"tree.register: {cls.__qualname__} is a container already")
     _rules[cls] = _Rule(flatten, unflatten, steps, constants, held)
     return cls
@@ -166,6 +167,8 @@ class Opened(NamedTuple):
 def opened(value: Any) -> Opened | None:
     """Return a container's class, metadata and children; None for a leaf."""
     cls = value.__class__
+    if cls in _SCALARS:
+        return None
     if cls is tuple or cls is list:
         return Opened(cls, None, value)
     if cls is dict:
@@ -317,7 +320,11 @@ def leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
     >>> tree.leaves({"b": 2, "a": [0, 1]})
     [0, 1, 2]
     """
-    return flatten(tree, is_leaf)[0]
+    node = None if is_leaf is not None and is_leaf(tree) else opened(tree)
+    if node is None:
+        return [tree]
+    # Without the structure, which takes longer and which traced operations do not need.
+    return [leaf for child in node.children for leaf in leaves(child, is_leaf)]
 
 
 def paths(tree: Any, is_leaf: IsLeaf = None) -> list[tuple[str, Any]]:
@@ -329,18 +336,11 @@ def paths(tree: Any, is_leaf: IsLeaf = None) -> list[tuple[str, Any]]:
     >>> tree.paths({"conv1": {"weight": 5}})
     [('["conv1"]["weight"]', 5)]
     """
-    pairs: list[tuple[str, Any]] = []
-    _add_paths(tree, "", pairs, is_leaf)
-    return pairs
-
-
-def _add_paths(tree: Any, path: str, pairs: list[tuple[str, Any]], is_leaf: IsLeaf) -> None:
     node = None if is_leaf is not None and is_leaf(tree) else opened(tree)
     if node is None:
-        pairs.append((path, tree))
-        return
-    for step, child in zip(node.steps(), node.children, strict=True):
-        _add_paths(child, path + step, pairs, is_leaf)
+        return [("", tree)]
+    children = zip(node.steps(), node.children, strict=True)
+    return [(step + rest, v) for step, child in children for rest, v in paths(child, is_leaf)]
 
 
 def names(tree: Any, is_leaf: IsLeaf = None) -> list[str]:
@@ -456,9 +456,8 @@ def _add_matched(
     if none_fills and node is not None and node.kind is kind and len(node.children) < n:
         node = _filled(structure, node)
     if node is None or not _alike(kind, node.kind) or len(node.children) != n:
-        got = (
-            type(tree).__name__ if node is None else f"{node.kind.__name__} of {len(node.children)}"
-        )
+        n_got = "" if node is None else f" of {len(node.children)}"
+        got = f"{type(tree).__name__}{n_got}"
         raise ValueError(f"{name} must be {_article(kind.__name__)} of {n}, got {got}")
     if kind in _rules:
         _check_steps(name, steps_of(kind, structure.aux, children), node.steps())

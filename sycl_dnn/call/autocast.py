@@ -116,13 +116,17 @@ def autocast(dtype: str | None = "bfloat16", enabled: bool = True) -> Iterator[N
         yield
 
 
+@functools.cache
+def _parameters_of(body: Callable[..., Any]) -> list[str]:
+    return list(inspect.signature(body).parameters)
+
+
 def casting(body: Callable[..., Any]) -> Callable[..., Any]:
     """Return the body of one of our functions that casts its tensors as the active region requires.
 
     ``uncast`` of the result is the body itself.
     """
     name = body.__name__
-    names = list(inspect.signature(body).parameters)
 
     @functools.wraps(body)
     def cast(*args: Any, **kwargs: Any) -> Any:
@@ -134,6 +138,7 @@ def casting(body: Callable[..., Any]) -> Callable[..., Any]:
         with policy.using(autocast=None):
             if target is None:
                 return body(*args, **kwargs)
+            names = _parameters_of(body)
             cast_args = [
                 _cast(value, target, names[min(i, len(names) - 1)]) for i, value in enumerate(args)
             ]

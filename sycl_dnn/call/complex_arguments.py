@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from sycl_dnn import tree
 from sycl_dnn.call import arguments
 from sycl_dnn.onednn import dtypes
-from sycl_dnn.trace import policy
+from sycl_dnn.trace import nested_arguments, policy
 from sycl_dnn.trace.values import Tensor
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -71,7 +71,9 @@ def routed(body: Callable[..., Any]) -> Callable[..., Any]:
     def routes(target: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(body)
         def call(*args: Any, **kwargs: Any) -> Any:
-            values = tree.leaves((args, kwargs))
+            values: Sequence[Any] = (*args, *kwargs.values())
+            if not nested_arguments.is_flat(values):
+                values = tree.leaves(values)
             if not any(map(is_complex, values)) or _is_moved(name, values):
                 return target(*args, **kwargs)
             if name not in RULES:

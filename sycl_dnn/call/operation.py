@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 import inspect
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ParamSpec, Protocol, TypeVar
 
 from sycl_dnn import tree
@@ -203,8 +203,12 @@ class Operation:
     def __init__(self, body: Callable[..., Any]) -> None:
         self.body = body
         self.name = getattr(body, "__name__", type(body).__name__)
-        self.parameters = inspect.signature(body).parameters
         self.is_view = self.name in VIEWS
+
+    @functools.cached_property
+    def parameters(self) -> Mapping[str, inspect.Parameter]:
+        """The parameters of the body; importing the package asks for those of none."""
+        return inspect.signature(self.body).parameters
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any = None) -> Any:
         """Run the function on arrays; inside a trace, join it."""
@@ -314,10 +318,11 @@ class Operation:
         values = (*args, *kwargs.values())
         if nested_arguments.is_flat(values):
             leaves: Sequence[Any] = values
-            trace = nested_arguments.trace_of_leaves(values)
+            trace, args = nested_arguments.trace_of_leaves(values), tuple(args)
         else:
-            trace = nested_arguments.trace_of(values)
-            leaves, swap = tree.leaves(values), trace.capture
+            leaves = tree.leaves(values)
+            trace = nested_arguments.trace_of_leaves(leaves)
+            swap = trace.capture
             args = tuple([nested_arguments.replaced(a, swap) for a in args])
             kwargs = {n: nested_arguments.replaced(v, swap) for n, v in kwargs.items()}
         for leaf in leaves:
@@ -339,6 +344,10 @@ class Operation:
 
 class UserFunction(Operation):
     """A user's function, which may write to its values."""
+
+    def __init__(self, body: Callable[..., Any]) -> None:
+        super().__init__(body)
+        self.parameters = inspect.signature(body).parameters  # refuses what is not callable
 
     def traced(self, trace: Trace, args: Any, kwargs: Any, out: Any = None) -> Any:
         """Return the result of the function over tensors of a trace."""

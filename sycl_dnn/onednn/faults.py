@@ -8,6 +8,7 @@ each row and fails once oneDNN fixes one, so that the row can be removed.
 
 from __future__ import annotations
 
+import functools
 import json
 import sys
 from collections.abc import Callable, Sequence
@@ -26,11 +27,17 @@ __all__ = ["FAULTS", "Fault", "in_partition", "spoils", "table", "why_wrong"]
 _RULES = {**vars(apart), **vars(avoidance), **vars(fault)}
 
 
+@functools.cache  # many faults have the same patterns
+def _rows_like(pattern: str) -> frozenset[str]:
+    return frozenset(r for r in _core.ROWS if fnmatchcase(r, pattern))
+
+
 def _fault_of(line: str) -> Fault:
     cells: dict[str, Any] = json.loads(line)
     for name in {"rule", "post_ops", "partition"} & cells.keys():
         cells[name] = _RULES[cells[name]]
-    cells["rows"] = [r for r in _core.ROWS if any(fnmatchcase(r, p) for p in cells["rows"])]
+    named = set().union(*map(_rows_like, cells["rows"]))
+    cells["rows"] = [r for r in _core.ROWS if r in named]
     cells |= {name: tuple(cell) for name, cell in cells.items() if isinstance(cell, list)}
     return Fault(**cells)
 

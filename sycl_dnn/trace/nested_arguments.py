@@ -15,7 +15,7 @@ from sycl_dnn.trace.frozen import Frozen, Seed
 from sycl_dnn.trace.torch_methods import unspoilt
 from sycl_dnn.trace.values import MixedTraces, Tensor
 
-_FLAT = frozenset((Tensor, int, float, bool, str, type(None)))
+_FLAT = frozenset((int, float, bool, str, type(None)))
 _CONSTANTS = (bool, int, float, complex, str, bytes, enum.Enum)
 
 
@@ -167,7 +167,7 @@ def trace_of(value: Any) -> Any:
 
 def is_flat(values: Iterable[Any]) -> bool:
     """Whether values are only tensors, numbers and strings."""
-    return all(type(v) in _FLAT for v in values)
+    return all(type(v) in _FLAT or isinstance(v, Tensor) for v in values)
 
 
 def trace_of_leaves(leaves: Iterable[Any]) -> Any:
