@@ -360,7 +360,8 @@ def _unshared(value: Any, leaves: Sequence[Any]) -> Any:
 
     The memory of the caller's arrays may change; other values never do.
     """
-    return clone_of(value) if any(value is leaf for leaf in leaves) else _owned(value)
+    is_shared = value is not None and any(value is leaf for leaf in leaves)
+    return clone_of(value) if is_shared else _owned(value)
 
 
 def _owned(value: Any) -> Any:

@@ -213,6 +213,7 @@ from sycl_dnn.functional.loss.probabilities import (
 )
 from sycl_dnn.functional.loss.regression import huber_loss, l1_loss, mse_loss, smooth_l1_loss
 from sycl_dnn.functional.loss.sequences import ctc_loss
+from sycl_dnn.functional.multi_head_attention import multi_head_attention_forward
 from sycl_dnn.functional.normalization.batch_norm import batch_norm
 from sycl_dnn.functional.normalization.group_norm import group_norm, instance_norm
 from sycl_dnn.functional.normalization.layer_norm import layer_norm, rms_norm

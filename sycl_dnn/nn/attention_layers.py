@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from sycl_dnn import functional as F
+from sycl_dnn.functional.multi_head_attention import heads, joined, projected
 from sycl_dnn.nn import init
 from sycl_dnn.nn.key_value_cache import KVCache
 from sycl_dnn.nn.linear_layers import Linear, register_parameters
@@ -14,13 +15,6 @@ from sycl_dnn.nn.module import Module
 
 class NonDynamicallyQuantizableLinear(Linear):
     """``Linear`` under the name that torch's ``repr`` shows."""
-
-
-def _added(mask: Any, dtype: str) -> Any:
-    """Return an additive mask: True becomes minus infinity."""
-    if mask is None or str(mask.dtype) != "bool":
-        return mask
-    return F.where(mask, float("-inf"), F.zeros((), dtype=dtype))
 
 
 class MultiheadAttention(Module):
@@ -115,34 +109,19 @@ class MultiheadAttention(Module):
         weights : array (N, L, S) or (N, num_heads, L, S), or None
             S includes the keys that ``add_bias_kv`` and ``add_zero_attn`` add.
         """
-        if is_causal and attn_mask is None:
-            raise ValueError("MultiheadAttention: is_causal must come with attn_mask")
-        is_single = query.ndim == 2
-        if is_single:
-            query, key, value = (F.unsqueeze(t, 0 if self.batch_first else 1)
-                                 for t in (query, key, value))  # fmt: skip
-            if key_padding_mask is not None:
-                key_padding_mask = F.unsqueeze(key_padding_mask, 0)
-        if not self.batch_first:
+        is_swapped = self.batch_first and query.ndim == 3
+        if is_swapped:
+            is_same = query is key and key is value
             query, key, value = (F.transpose(t, 0, 1) for t in (query, key, value))
-        q, k, v = (self._heads(t) for t in self._projected(query, key, value))
-        mask = self._mask(q, k, key_padding_mask, attn_mask)
-        k, v, mask = self._lengthened(k, v, mask)
-        p = self.dropout if self.training else 0.0
-        weights = None
-        if need_weights:
-            scores = F.mul(F.matmul(q, F.transpose(k, -2, -1)), q.shape[-1] ** -0.5)
-            weights = F.softmax(scores if mask is None else F.add(scores, mask), -1)
-            weights = F.dropout(weights, p, self.training)
-            y = F.matmul(weights, v)
-            weights = F.mean(weights, 1) if average_attn_weights else weights
-        else:
-            y = F.scaled_dot_product_attention(q, k, v, mask, p)
-        y = self._joined(y)
-        if is_single:
-            y = F.squeeze(y, 0 if self.batch_first else 1)
-            weights = None if weights is None else F.squeeze(weights, 0)
-        return y, weights
+            key, value = (query, query) if is_same else (key, value)
+        y, weights = F.multi_head_attention_forward(
+            query, key, value, self.embed_dim, self.num_heads, self.in_proj_weight,
+            self.in_proj_bias, self.bias_k, self.bias_v, self.add_zero_attn, self.dropout,
+            self.out_proj.weight, self.out_proj.bias, self.training, key_padding_mask, need_weights,
+            attn_mask, self.in_proj_weight is None, self.q_proj_weight, self.k_proj_weight,
+            self.v_proj_weight, None, None, average_attn_weights, is_causal,
+        )  # fmt: skip
+        return F.transpose(y, 0, 1) if is_swapped else y, weights
 
     def new_cache(self, batch_size: int, capacity: int) -> KVCache:
         """Return a cache for ``step``, with the dtype and the queue of the parameters."""
@@ -194,58 +173,9 @@ class MultiheadAttention(Module):
                 f"{self.bias_k is not None} and {self.add_zero_attn}"
             )
         x = x if self.batch_first else F.transpose(x, 0, 1)
-        q, k, v = (self._heads(t) for t in self._projected(x, x, x))
+        operands = projected([x] * 3, self.in_proj_weight, self.in_proj_bias)
+        q, k, v = (heads(t, self.num_heads) for t in operands)
         cache = cache.append(k, v)
         y = F.scaled_dot_product_attention(q, cache.keys, cache.values, cache.mask(x.shape[1]))
-        return self._joined(y), cache
-
-    def _projected(self, query: Any, key: Any, value: Any) -> list[Any]:
-        e, bias = self.embed_dim, self.in_proj_bias
-        biases = [None] * 3 if bias is None else F.split(bias, e)
-        if self.in_proj_weight is not None:
-            if query is key and key is value:
-                return list(F.split(F.linear(query, self.in_proj_weight, bias), e, -1))
-            weights = F.split(self.in_proj_weight, e)
-        else:
-            weights = (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)
-        rows = zip((query, key, value), weights, biases, strict=True)
-        return [F.linear(t, w, b) for t, w, b in rows]
-
-    def _heads(self, t: Any) -> Any:
-        n, length, width = t.shape
-        shape = (n, length, self.num_heads, width // self.num_heads)
-        return F.transpose(F.reshape(t, shape), 1, 2)
-
-    def _joined(self, y: Any) -> Any:
-        """Return the output for the results of the heads, (N, num_heads, L, width)."""
-        n, heads, length, width = y.shape
-        y = F.reshape(F.transpose(y, 1, 2), (n, length, heads * width))
-        y = F.linear(y, self.out_proj.weight, self.out_proj.bias)
-        return y if self.batch_first else F.transpose(y, 0, 1)
-
-    def _lengthened(self, k: Any, v: Any, mask: Any) -> tuple[Any, Any, Any]:
-        """Append the keys and values of ``add_bias_kv`` and ``add_zero_attn``; extend the mask."""
-        n, heads, _, width = k.shape
-        added = []
-        if self.bias_k is not None:
-            shape = (1, heads, 1, width)
-            added.append([F.reshape(b, shape).expand(n, heads, 1, width)
-                         for b in (self.bias_k, self.bias_v)])  # fmt: skip
-        if self.add_zero_attn:
-            added.append([F.zeros_like(t[:, :, :1]) for t in (k, v)])
-        if not added:
-            return k, v, mask
-        k, v = (
-            F.cat([t, *rows], 2) for t, rows in zip((k, v), zip(*added, strict=True), strict=True)
-        )
-        return k, v, None if mask is None else F.pad(mask, (0, len(added)))
-
-    def _mask(self, q: Any, k: Any, padding: Any, mask: Any) -> Any:
-        (n, heads, length, _), dtype = q.shape, str(q.dtype)
-        mask, padding = _added(mask, dtype), _added(padding, dtype)
-        if mask is not None and mask.ndim == 3:
-            mask = F.reshape(mask, (n, heads, length, k.shape[2]))
-        if padding is None:
-            return mask
-        padding = F.reshape(padding, (n, 1, 1, k.shape[2]))
-        return padding if mask is None else F.add(mask, padding)
+        y = F.linear(joined(y), self.out_proj.weight, self.out_proj.bias)
+        return y if self.batch_first else F.transpose(y, 0, 1), cache

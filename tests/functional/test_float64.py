@@ -88,7 +88,8 @@ ELSEWHERE = {"angle", "complex", "conj", "imag", "is_complex", "polar", "real",
              "hinge_embedding_loss", "margin_ranking_loss", "multi_margin_loss",
              "multilabel_margin_loss", "multilabel_soft_margin_loss", "poisson_nll_loss",
              "soft_margin_loss", "triplet_margin_loss", "linear_recurrence", "embedding_bag",
-             "triplet_margin_with_distance_loss", "from_numpy", "tensor"}  # fmt: skip
+             "triplet_margin_with_distance_loss", "from_numpy", "tensor",
+             "multi_head_attention_forward"}  # fmt: skip
 
 
 def _either(call, may_refuse=True):
