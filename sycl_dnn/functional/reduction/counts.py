@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import dpnp
 
+from sycl_dnn._dpnp import in_dtype
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.comparison import ne
 from sycl_dnn.functional.arithmetic.convert import converted
@@ -102,7 +103,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     if not input.size:
         return dpnp.zeros(size, dtype=dtype, sycl_queue=input.sycl_queue)
     result = dpnp.bincount(input.astype("int64"), weights, minlength=size)
-    return result.astype(dtype, copy=False)
+    return in_dtype(result, dtype)
 
 
 @operation
