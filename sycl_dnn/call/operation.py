@@ -24,7 +24,7 @@ from sycl_dnn.program.segments import finalized
 from sycl_dnn.trace import layout, nested_arguments, policy
 from sycl_dnn.trace.array import Array, Target, check_strides, sharing
 from sycl_dnn.trace.cloning import clone_of
-from sycl_dnn.trace.module_arrays import ModuleArray, depths, in_manner, plain
+from sycl_dnn.trace.module_arrays import depths, in_manner, without_methods
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.steps import NeedsAnotherDevice
 from sycl_dnn.trace.torch_methods import VIEWS, alias, unspoilt
@@ -249,16 +249,17 @@ class Operation:
         for value in args:
             if value.__class__ is RecordedTensor:
                 return value.trace.run(self, args, kwargs, out)
-        return self.run(args, kwargs, out)
+        arrays = without_methods(args)
+        if arrays is not args:  # which the table of calls does not know
+            result = cache.plans.calls.call(self.subject(), arrays, kwargs, out)
+            if result is not NotImplemented:
+                return in_manner(result)
+        return self.run(arrays, kwargs, out)
 
     def run(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any = None) -> Any:
         """Run a call from the beginning."""
         kwargs = torch_keywords.renamed(self.name, self.parameters, args, kwargs)
-        if any(type(v) is ModuleArray for v in args):
-            arrays = tuple([plain(v) for v in args])
-            result = cache.plans.calls.call(self.subject(), arrays, kwargs, out)
-            return in_manner(self(arrays, kwargs, out) if result is NotImplemented else result)
-        return in_manner(self(args, kwargs, out))
+        return in_manner(self(without_methods(args), kwargs, out))
 
     def repeated(self, *args: Any, **kwargs: Any) -> Any:
         """Run a call of a running function over tensors of its trace."""

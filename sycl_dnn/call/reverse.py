@@ -27,6 +27,7 @@ from sycl_dnn.call.pullback import Differential, Pullback
 from sycl_dnn.call.recorded_calls import Recording
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import nested_arguments, policy, profile_notes
+from sycl_dnn.trace.module_arrays import without_methods
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.steps import NeedsAnotherDevice
 from sycl_dnn.trace.trace_state import running
@@ -113,6 +114,7 @@ def differentiated(
     The pullback's tuple has the gradients of the arguments that ``wrt`` names. ``check`` raises for
     arguments that have none; it is called for new kinds of arguments.
     """
+    args = without_methods(args)
     request = Request(name, function, args, kwargs, wrt, has_aux, check)
     operation = subjects.operation_of(function)
     if operation is not None:

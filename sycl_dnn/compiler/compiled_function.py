@@ -20,6 +20,7 @@ from sycl_dnn.compiler.lowering import Lowered, written
 from sycl_dnn.compiler.programs import Programs
 from sycl_dnn.compiler.step_report import Report, report, shapes_in
 from sycl_dnn.trace import nested_arguments, policy
+from sycl_dnn.trace.module_arrays import without_methods
 from sycl_dnn.trace.values import MixedTraces
 
 
@@ -49,6 +50,9 @@ class Compiled(Programs, Generic[P, R]):
         repeated = self._repeat(policy.SOURCES, args, kwargs, out)
         if repeated is not NotImplemented:
             return repeated
+        arrays = without_methods(args)
+        if arrays is not args:  # which the table of calls does not know
+            return self(*arrays, out=out, **kwargs)
         if policy.current().debug_nans:
             return checked_for_nans(
                 self.__name__, lambda: self._undonated(*args, out=out, **kwargs), (args, kwargs),

@@ -105,6 +105,11 @@ def plain(value: Any) -> Any:
     return value.plain if type(value) is ModuleArray else value
 
 
+def without_methods(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return arguments with the arrays that those with torch's methods represent."""
+    return tuple(map(plain, args)) if any(type(v) is ModuleArray for v in args) else args
+
+
 def _traced(array: Any) -> Any:
     """Return the tensor of an array while a forward is traced, as its code expects; else None."""
     trace = running_trace() if is_torch() else None
