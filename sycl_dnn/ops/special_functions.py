@@ -100,7 +100,7 @@ _CENTRAL = (2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.0
             -0.00125372503, -0.00417768164, 0.246640727, 1.50140941)  # fmt: skip
 _TAIL = (-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773,
          -0.0076224613, 0.00943887047, 1.00167406, 2.83297682)  # fmt: skip
-#: Of float32, in one expression.
+#: Of float32, in one expression; ``ERFINV`` has the gradient.
 ERFINV_SINGLE = Operation("erfinv_single", _floating)
 
 
