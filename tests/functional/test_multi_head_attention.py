@@ -81,7 +81,7 @@ OPTIONS = [
 
 @pytest.mark.parametrize("options", OPTIONS, ids=map(str, range(len(OPTIONS))))
 def test_options_as_torch(options):
-    import torch
+    torch = pytest.importorskip("torch")
 
     options = dict(options)
     names = options.pop("names")
