@@ -292,13 +292,16 @@ FAMILIES = {
     "quantized": "Quantized functions",
     "vision": "Vision",
 }
+#: Files on the page of another.
+_FAMILY_OF = {"multi_head_attention": "attention"}
 
 
 def families():
     """Public names of `sycl_dnn.functional` by family."""
     found = {family: [] for family in FAMILIES}
     for name in functional.__all__:
-        found[getattr(functional, name).__module__.split(".")[2]].append(name)
+        part = getattr(functional, name).__module__.split(".")[2]
+        found[_FAMILY_OF.get(part, part)].append(name)
     return found
 
 
