@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from sycl_dnn import tree
-from sycl_dnn.trace.torch_methods import OfCaller
+from sycl_dnn.trace.write_marks import OfCaller
 
 _WORDS = "an array that a function is given and writes to"
 

@@ -12,8 +12,9 @@ from sycl_dnn.trace import functions
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.frozen import Frozen, Seed
 from sycl_dnn.trace.refusals import refusal, value_of
-from sycl_dnn.trace.torch_methods import OfCaller, is_torch
+from sycl_dnn.trace.torch_methods import is_torch
 from sycl_dnn.trace.values import Storage, Tensor
+from sycl_dnn.trace.write_marks import OfCaller
 
 #: Methods of arrays that need their values.
 OF_VALUES = (

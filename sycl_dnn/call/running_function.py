@@ -25,9 +25,10 @@ from sycl_dnn.trace import nested_arguments, policy
 from sycl_dnn.trace.frozen import Seed, argument_of
 from sycl_dnn.trace.indexing import put
 from sycl_dnn.trace.recording import Trace
-from sycl_dnn.trace.torch_methods import ASSIGNMENT, OfCapture, overwritten, unspoilt
+from sycl_dnn.trace.torch_methods import overwritten, unspoilt
 from sycl_dnn.trace.trace_state import TraceState, running, running_trace
 from sycl_dnn.trace.values import MixedTraces, Tensor
+from sycl_dnn.trace.write_marks import ASSIGNMENT, OfCapture
 
 
 class RunningFunction(RecordedRun):

@@ -19,7 +19,8 @@ from sycl_dnn.onednn.dtypes import is_complex
 from sycl_dnn.trace import functions, gradients
 from sycl_dnn.trace.cloning import clone_of
 from sycl_dnn.trace.indexing import full_key, numbers_of, taken_from
-from sycl_dnn.trace.torch_methods import ASSIGNMENT, VIEWS, ReadAfterWrite, unspoilt
+from sycl_dnn.trace.torch_methods import VIEWS, unspoilt
+from sycl_dnn.trace.write_marks import ASSIGNMENT, ReadAfterWrite
 
 #: Views of which several elements are the same one in memory.
 _REPEATING = frozenset(("broadcast_to", "expand"))

@@ -14,9 +14,9 @@ from typing import Any
 from sycl_dnn import tree
 from sycl_dnn.call import written_views
 from sycl_dnn.trace.cloning import clone_of
-from sycl_dnn.trace.torch_methods import OfOthers
 from sycl_dnn.trace.trace_state import running_trace
 from sycl_dnn.trace.values import Tensor
+from sycl_dnn.trace.write_marks import OfOthers
 
 
 def _group(module: Any, name: str) -> dict[str, Any]:

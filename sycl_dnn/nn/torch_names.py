@@ -95,7 +95,8 @@ def _class_of(dtype: str) -> _Arrays:
     return _Arrays(dtypes.tensor_name(dtype), (Tensor,), {"kind": dtype})
 
 
-_CLASSES = {kind.__name__: kind for kind in map(_class_of, dtypes.TENSOR_NAMES)}
+#: Dtypes and classes of arrays by torch's names.
+_TYPES = {**_DTYPES, **{kind.__name__: kind for kind in map(_class_of, dtypes.TENSOR_NAMES)}}
 
 
 class _Dtypes(type):
@@ -167,12 +168,12 @@ def _factory(function: Any) -> Any:
 
 
 def __getattr__(name: str) -> Any:
-    if name in _DTYPES or name in _CLASSES:
-        return _DTYPES.get(name) or _CLASSES[name]
+    if name in _TYPES:
+        return _TYPES[name]
     if name in _BLOCKS:
         return getattr(sycl_dnn, name)
     if name in _FACTORIES:
-        return _factory(getattr(functional, name, None) or getattr(torch_compositions, name))
+        return _factory(getattr(functional, name))
     for module in (functional, torch_compositions):
         if not name.startswith("_") and hasattr(module, name):
             return getattr(module, name)

@@ -23,10 +23,11 @@ from sycl_dnn._dpnp import array_of_class, bits_as, in_dtype
 from sycl_dnn.trace import functions
 from sycl_dnn.trace.torch_methods import (
     ADDED,
+    NUMPY_WORDS,
     SWITCHED,
     WRITERS,
     Size,
-    has_numpy_words,
+    in_torch_words,
     is_torch,
     viewed,
     writer,
@@ -137,7 +138,8 @@ def _as_torch(name: str) -> Any:
 
     @_or_traced(name)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if not is_building() or has_numpy_words(kwargs):
+        kwargs = in_torch_words(kwargs)
+        if not is_building() or not NUMPY_WORDS.isdisjoint(kwargs):
             return with_methods(
                 getattr(dpnp.ndarray, name)(self.plain, *map(plain, args), **kwargs)
             )

@@ -17,6 +17,7 @@ from typing import Any
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import functions
 from sycl_dnn.trace.cloning import clone_of, contiguous
+from sycl_dnn.trace.write_marks import OfOthers, captured
 
 NUMPY_WORDS = frozenset(("axis", "axis1", "axis2", "keepdims", "ddof", "out", "decimals"))
 
@@ -28,45 +29,10 @@ class _Manner(threading.local):
 _manner = _Manner()
 
 
-#: Marks tensors that share memory with one that stands for another value since a write.
-ASSIGNMENT = "x[...] = ..."
 #: Python's operators that write to their left operand.
 OPERATORS = frozenset(
     ("+=", "-=", "*=", "/=", "**=", "@=", "//=", "%=", "&=", "|=", "^=", "<<=", ">>=")
 )
-
-
-class ReadAfterWrite(RuntimeError):
-    """A value is read that torch may have overwritten, or not."""
-
-
-class OfOthers(list):  # type: ignore[type-arg]
-    """The marks of values that a function does not own; ``written`` handles writes to them."""
-
-    __slots__ = ()
-
-    def written(self, value: Any, writer: str, result: Any) -> Any:
-        """Handle a write of ``result`` over ``value``; return the value to use from now on."""
-        raise NotImplementedError
-
-
-class OfCaller(OfOthers):
-    """The marks of arrays that a function receives or captures."""
-
-
-class OfCapture(OfCaller):
-    """The marks of captured arrays, which a function cannot write to."""
-
-    def written(self, value: Any, writer: str, result: Any) -> Any:
-        """Raise TypeError."""
-        raise _captured(writer)
-
-
-def _captured(writer: str) -> TypeError:
-    return TypeError(
-        f"{writer}: cannot write to an array that the forward captures; use the result of "
-        f"{writer} without inplace"
-    )
 
 
 def is_torch() -> bool:
@@ -83,7 +49,7 @@ def overwritten(value: Any, writer: str, result: Any) -> Any:
         The value is a parameter, a captured array, or an argument with a gradient.
     """
     if getattr(value, "marks", None) is None:
-        raise _captured(writer)
+        raise captured(writer)
     if isinstance(value.marks, OfOthers):
         return value.marks.written(value, writer, result)
     value.trace.replace(value, result, writer)
@@ -417,16 +383,17 @@ _FACTS: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
-def has_numpy_words(kwargs: dict[str, Any]) -> bool:
-    """Whether arguments are named as NumPy's; ``keepdims`` beside ``dim`` is ``keepdim``."""
+def in_torch_words(kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Return named arguments with torch's ``keepdim`` for ``keepdims`` beside ``dim``."""
     if "dim" in kwargs and "keepdims" in kwargs:
-        kwargs["keepdim"] = kwargs.pop("keepdims")
-    return not NUMPY_WORDS.isdisjoint(kwargs)
+        return {"keepdim" if name == "keepdims" else name: v for name, v in kwargs.items()}
+    return kwargs
 
 
 def _switched(name: str, torch: Callable[..., Any]) -> Any:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if not _manner.depth or has_numpy_words(kwargs):
+        kwargs = in_torch_words(kwargs)
+        if not _manner.depth or not NUMPY_WORDS.isdisjoint(kwargs):
             rest: Any = super(TorchMethods, self)
             base = getattr(rest, name, None) or rest.__getattr__(name)  # which refuses some by name
             return base(*args, **kwargs)
