@@ -14,7 +14,7 @@ from sycl_dnn.program.executable import Executable
 from sycl_dnn.program.segments import finalized, live_steps
 from sycl_dnn.trace import layout, nested_arguments
 from sycl_dnn.trace.array import Target
-from sycl_dnn.trace.gradients import added, alias, propagate, zeros_like
+from sycl_dnn.trace.gradients import accumulate, alias, propagate, zeros_like
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.trace_state import TapePart
 from sycl_dnn.trace.values import Storage, Tensor
@@ -108,8 +108,7 @@ class Differentiated:
         seeds: dict[int, Tensor] = {}
         for number, final in zip(self.seeded, self.seed_tensors, strict=True):
             seed = trace.argument(final.shape, final.dtype, final.strides)
-            old = seeds.get(id(leaves[number]))
-            seeds[id(leaves[number])] = seed if old is None else added(old, seed)
+            accumulate(seeds, leaves[number], seed)
         return seeds
 
     def _gradients(
@@ -226,8 +225,7 @@ def _pulled_back(
     seeds: dict[int, Tensor] = {}
     for leaf, value in zip(leaves, values, strict=True):
         if leaf.is_float:
-            seed, old = _seed(trace, value, leaf), seeds.get(id(leaf))
-            seeds[id(leaf)] = seed if old is None else added(old, seed)
+            accumulate(seeds, leaf, _seed(trace, value, leaf))
     differentiable = [t for t in inputs if t.is_float]
     input_grads = propagate(trace, part.entries, seeds, differentiable)
     by_id = {

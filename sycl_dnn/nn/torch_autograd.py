@@ -18,7 +18,7 @@ from sycl_dnn.call import jacobians, reverse
 from sycl_dnn.call.custom_gradients import custom_vjp
 from sycl_dnn.nn.hooks import mapped
 from sycl_dnn.trace import nested_arguments
-from sycl_dnn.trace.gradients import added, alias, propagate, stopped, zeros_like
+from sycl_dnn.trace.gradients import accumulate, alias, propagate, stopped, zeros_like
 from sycl_dnn.trace.module_arrays import building, handed, is_building, plain
 from sycl_dnn.trace.refusals import NeedsTape
 from sycl_dnn.trace.torch_methods import in_torch_manner, overwritten, unspoilt
@@ -251,7 +251,7 @@ def grad(
     Raises
     ------
     TypeError
-        ``outputs`` are arrays, whose computation is not known.
+        ``outputs`` are arrays, whose computation is not known, or an input is not an array.
     ValueError
         A gradient of an output is missing or has another shape.
     RuntimeError
@@ -275,6 +275,11 @@ def grad(
     seeds = list(grad_outputs) if isinstance(grad_outputs, (tuple, list)) else [grad_outputs]
     if grad_outputs is None:
         seeds *= len(results)
+    if len(seeds) != len(results):
+        raise ValueError(
+            f"autograd.grad: grad_outputs must have one array for each of {len(results)} outputs, "
+            f"got {len(seeds)}"
+        )
     trace = _trace_of(results, targets)
     targets = [trace.capture(t) if nested_arguments.is_array(t) else t for t in targets]
     seeds = [
@@ -300,6 +305,11 @@ def _trace_of(results: Sequence[Any], targets: Sequence[Any]) -> Any:
             "value_and_grad or compile, or of a module's forward, got arrays; use "
             "sycl_dnn.grad(function)(x)"
         )
+    for number, target in enumerate(targets):
+        if not isinstance(target, Tensor) and not nested_arguments.is_array(target):
+            raise TypeError(
+                f"autograd.grad: inputs[{number}] must be an array, got {type(target).__name__}"
+            )
     return trace
 
 
@@ -327,9 +337,7 @@ def _gradients(
     trace = results[0].trace
     seeds: dict[int, Tensor] = {}
     for result, value in zip(results, values, strict=True):
-        seed = trace.convert(value, result.dtype)
-        old = seeds.get(id(result))
-        seeds[id(result)] = seed if old is None else added(old, seed)
+        accumulate(seeds, result, trace.convert(value, result.dtype))
     grads = propagate(trace, list(trace.tape), seeds, targets)
     return [
         zeros_like(t) if g is None and is_full else g for t, g in zip(targets, grads, strict=True)

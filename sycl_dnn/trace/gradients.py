@@ -252,8 +252,7 @@ class _Reversed:
     def _over_tape(self, trace: Trace, entry: Entry, grads: Grads) -> Grads:
         seeds: dict[int, Tensor] = {}
         for name, grad in grads.items():
-            key = id(self._input_grads[name])
-            seeds[key] = added(seeds[key], grad) if key in seeds else grad
+            accumulate(seeds, self._input_grads[name], grad)
         stand_ins = self._stand_ins(trace, (self._input_grads[n] for n in grads))
         operands = _distinct(entry.inputs)
         targets = [*operands.values(), *(t for t, _ in stand_ins)]
@@ -414,17 +413,15 @@ def propagate(
             continue
         # Propagated once: a copy that several steps share may be on the tape more than once.
         for tensor in entry.outputs.values():
-            key, gradient = id(tensor), grads.pop(id(tensor), None)
+            gradient = grads.pop(id(tensor), None)
             # An entry may return its operand, whose gradient is not complete yet.
-            if gradient is not None and key in target_ids and not _reads(entry, tensor):
-                old = of_targets.get(key)
-                of_targets[key] = gradient if old is None else added(old, gradient)
+            if gradient is not None and id(tensor) in target_ids and not _reads(entry, tensor):
+                accumulate(of_targets, tensor, gradient)
         # Gradients have the dtypes of the forward pass.
         with policy.using(autocast=None):
             input_grads = pulled_back(trace, entry, output_grads, needed)
         for name, grad in input_grads.items():
-            key = id(entry.inputs[name])
-            grads[key] = added(grads[key], grad) if key in grads else grad
+            accumulate(grads, entry.inputs[name], grad)
     return [of_targets.get(id(t), grads.get(id(t))) for t in targets]
 
 
@@ -433,6 +430,12 @@ def added(a: Tensor, b: Tensor) -> Tensor:
     from sycl_dnn.trace.pointwise import add
 
     return add(a, b)
+
+
+def accumulate(grads: dict[int, Tensor], tensor: Tensor, gradient: Tensor) -> None:
+    """Add to the gradient of a tensor; ``grads`` has them by ``id`` of the tensor."""
+    old = grads.get(id(tensor))
+    grads[id(tensor)] = gradient if old is None else added(old, gradient)
 
 
 def zeros_like(x: Tensor) -> Tensor:

@@ -325,6 +325,10 @@ def test_errors_name_the_argument():
         sycl_dnn.vjp(lambda x: th.autograd.grad(x * x, x)[0], x)
     with pytest.raises(ValueError, match=r"grad_outputs\[0\] must have shape \(8,\), got \(3,\)"):
         sycl_dnn.vjp(lambda x: th.autograd.grad(x * x, x, F.ones(3))[0], x)
+    with pytest.raises(ValueError, match="one array for each of 1 outputs, got 2"):
+        sycl_dnn.vjp(lambda x: th.autograd.grad(x * x, x, [x, x])[0], x)
+    with pytest.raises(TypeError, match=r"inputs\[1\] must be an array, got float"):
+        sycl_dnn.vjp(lambda x: th.autograd.grad((x * x).sum(), [x, 1.0])[0], x)
     with pytest.raises(TypeError, match=r"use sycl_dnn.compile"):
         sycl_dnn.plan(lambda x: th.autograd.grad((x * x).sum(), x)[0], x)
     with pytest.raises(RuntimeError, match="requires_grad: must be True"):
