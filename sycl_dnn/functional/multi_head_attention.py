@@ -156,10 +156,11 @@ def multi_head_attention_forward(
     Raises
     ------
     ValueError
-        A size does not match, ``static_k`` or ``static_v`` is not None, or ``is_causal`` is set
-        without ``attn_mask``.
+        A size does not match, only one of ``bias_k`` and ``bias_v`` is given, ``static_k`` or
+        ``static_v`` is not None, or ``is_causal`` is set without ``attn_mask``.
     TypeError
-        An argument is not an array, or has another dtype.
+        An argument is not an array, such as the weights that ``use_separate_proj_weight`` asks for,
+        or has another dtype.
 
     Notes
     -----
@@ -171,8 +172,15 @@ def multi_head_attention_forward(
     _check(name, query, embed_dim_to_check, num_heads, static_k, static_v)
     if is_causal and attn_mask is None:
         raise ValueError(f"{name}: is_causal must come with attn_mask")
-    weights: Any = (q_proj_weight, k_proj_weight, v_proj_weight)
-    weights = weights if use_separate_proj_weight else in_proj_weight
+    separate = {
+        "q_proj_weight": q_proj_weight, "k_proj_weight": k_proj_weight,
+        "v_proj_weight": v_proj_weight,
+    }  # fmt: skip
+    named = separate if use_separate_proj_weight else {"in_proj_weight": in_proj_weight}
+    check_arrays(name, **named)
+    if (bias_k is None) != (bias_v is None):
+        raise ValueError(f"{name}: bias_k and bias_v must both be arrays, or both None")
+    weights: Any = tuple(named.values()) if use_separate_proj_weight else in_proj_weight
     is_single, is_same = query.ndim == 2, query is key and key is value
     operands = [unsqueeze(x, 0) if is_single else transpose(x, 0, 1) for x in (query, key, value)]
     if is_same:

@@ -129,5 +129,18 @@ def test_wrong_arguments_are_refused():
         attend(x, n_heads=3)
     with pytest.raises(ValueError, match="is_causal must come with attn_mask"):
         attend(x, is_causal=True)
+    w = dpnp.zeros((24, 8), dtype="f4")
+
+    def weighted(in_proj, bias_k, **options):
+        return F.multi_head_attention_forward(
+            x, x, x, 8, 2, in_proj, None, bias_k, None, False, 0.0, w[:8], None, **options
+        )
+
+    with pytest.raises(TypeError, match="in_proj_weight"):
+        weighted(None, None)
+    with pytest.raises(TypeError, match="q_proj_weight"):
+        weighted(w, None, use_separate_proj_weight=True)
+    with pytest.raises(ValueError, match="bias_k and bias_v must both"):
+        weighted(w, w[None, :1])
     with pytest.raises((TypeError, ValueError), match="static_k and static_v must be None"):
         attend(x, static_k=x)
