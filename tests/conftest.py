@@ -3,8 +3,16 @@
 
 import gc
 import os
+import sys
 import zlib
 from pathlib import Path
+
+# Hundreds of processes import the package: without bytecode each compiles a second's worth of it.
+if sys.dont_write_bytecode and not sys.pycache_prefix:
+    sys.dont_write_bytecode = False
+    sys.pycache_prefix = str(Path(__file__).parents[1] / "build" / "bytecode")
+    os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # dpnp's kernels are cached across processes. Set before dpctl is imported, which reads it;
 # simulated GPUs and layers over a driver have their own compilers.
