@@ -11,7 +11,6 @@ import argparse
 import dataclasses
 import json
 import os
-import re
 import subprocess
 import sys
 import warnings
@@ -24,7 +23,6 @@ sys.path[:0] = [str(ROOT / "tests" / "helpers"), str(ROOT / "benchmarks")]
 
 from driver_calls import mark, traced  # noqa: E402
 
-RECORD = ROOT / "docs" / "gpu_networks.json"
 PAGE = ROOT / "docs" / "gpu_networks.md"
 GPUS = {"arc": "Arc A770", "dg1": "DG1", "tgl": "Tiger Lake"}
 NETWORKS = ("resnet50-1", "bert-128", "gpt-step", "mobilenetv3-1", "unet-256")
@@ -142,7 +140,6 @@ def _rows(record: dict[str, Any], cells: Any) -> list[list[Any]]:
         [network, GPUS[gpu], *cells(record[f"{network} {gpu}"])]
         for network in NETWORKS
         for gpu in GPUS
-        if f"{network} {gpu}" in record
     ]
 
 
@@ -202,11 +199,8 @@ def _on_simulated(gpu: str, name: str) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measure the requested networks, add them to the record, and write the page."""
+    """Measure all networks on all GPUs, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--gpu", choices=GPUS, action="append", help="all of them if left away")
-    parser.add_argument("--network", choices=NETWORKS, action="append", help="likewise")
-    parser.add_argument("--page", action="store_true", help="write the page of the record only")
     parser.add_argument("--measure", help=argparse.SUPPRESS)
     parser.add_argument("--counted", help=argparse.SUPPRESS)
     parser.add_argument("--tiny", action="store_true", help=argparse.SUPPRESS)
@@ -219,15 +213,8 @@ def main() -> None:
     if options.counted:
         print(json.dumps(counted(options.counted)))
         return
-    record = json.loads(RECORD.read_text()) if RECORD.exists() else {}
-    for name in () if options.page else options.network or NETWORKS:
-        for gpu in options.gpu or GPUS:
-            record[f"{name} {gpu}"] = _on_simulated(gpu, name)
-            text = json.dumps(record, indent=1)
-            # Innermost lists and objects are on one line.
-            text = re.sub(r"[\[{][^\[\]{}]*[\]}]", lambda inner: " ".join(inner[0].split()), text)
-            RECORD.write_text(text + "\n")
-    PAGE.write_text(page(record))
+    pairs = [(name, gpu) for name in NETWORKS for gpu in GPUS]
+    PAGE.write_text(page({f"{name} {gpu}": _on_simulated(gpu, name) for name, gpu in pairs}))
 
 
 if __name__ == "__main__":

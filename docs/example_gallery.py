@@ -45,7 +45,7 @@ its output, and has the program as a notebook. [Examples](../examples.md) lists 
 
 ::::{{container}} gallery
 :::{{container}} card
-[![The heat equation](../heat_equation.svg)](../differential_equations.md)
+[![The heat equation](../heat_equation.png)](../differential_equations.md)
 
 [The heat equation, solved by a network](../differential_equations.md)
 :::

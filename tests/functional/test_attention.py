@@ -3,7 +3,7 @@ import dpnp
 import numpy as np
 import pytest
 from functional.case import Case, Spec
-from functional.checks import Checks, check_gradient
+from functional.checks import check_gradient, checked
 from functional.on_device import device_arguments, to_numpy
 
 import sycl_dnn
@@ -126,11 +126,7 @@ _NARROW = (
     "masked-groups",
 )
 CASES += [c.as_dtype("bfloat16") for c in CASES if c.name in _NARROW]
-
-
-@pytest.mark.sweep(3)
-class TestCases(Checks):
-    cases = CASES
+TestCases = checked(CASES, sweep=3)
 
 
 @pytest.mark.slow

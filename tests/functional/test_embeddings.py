@@ -3,7 +3,7 @@ import dpnp
 import numpy as np
 import pytest
 from functional.case import Case, Spec
-from functional.checks import Checks
+from functional.checks import checked
 from functional.on_device import to_device, to_numpy
 
 import sycl_dnn
@@ -36,10 +36,7 @@ CASES = [
          Spec((11, 5), layout="transposed")),
 ]  # fmt: skip
 CASES += [c.as_dtype(d) for c in CASES[:3] for d in ("bfloat16", "float16")]
-
-
-class TestCases(Checks):
-    cases = CASES
+TestCases = checked(CASES)
 
 
 OPTIONS = [

@@ -17,7 +17,7 @@ import sycl_dnn
 from sycl_dnn import functional as F
 
 HERE = Path(__file__).parent
-FILES = [p for p in sorted(HERE.rglob("test_*.py")) if "import Checks" in p.read_text()]
+FILES = [p for p in sorted(HERE.rglob("test_*.py")) if "= checked(" in p.read_text()]
 #: Messages that a function needs elements.
 REFUSALS = (ValueError, TypeError, NotImplementedError)
 

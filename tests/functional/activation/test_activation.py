@@ -4,7 +4,7 @@ import dpnp
 import numpy as np
 import pytest
 from functional.case import Case, Spec
-from functional.checks import Checks
+from functional.checks import checked
 from functional.on_device import to_device, to_numpy
 
 import sycl_dnn
@@ -48,11 +48,7 @@ KINDS = ["gelu", "sigmoid", "selu", "softplus", "hardshrink", "threshold"]
 SHAPED = [make(n, s, FUNCTIONS[n][0]) for n in KINDS for s in SHAPES[1:]]
 HALF = [make(n, SHAPES[0], FUNCTIONS[n][0], "float16") for n in KINDS]
 CASES = VARIANTS + NARROW + SHAPED + HALF
-
-
-@pytest.mark.sweep(4)
-class TestCases(Checks):
-    cases = CASES
+TestCases = checked(CASES, sweep=4)
 
 
 DELICATE = [-1e4, -100.0, -50.0, -30.0, -20.0, -3.0, -0.5, -1e-7, 0.0, 1e-7, 0.5, 3.0, 17.0, 20.0,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from functional.case import Case, Spec
-from functional.checks import Checks
+from functional.checks import checked
 from functional.on_device import to_device
 
 import sycl_dnn
@@ -42,11 +42,7 @@ CASES += [make("prelu", args) for args in PRELU]
 CASES += [make("glu", args, "bfloat16") for args in GLU[:2]]
 CASES += [make("prelu", args, "bfloat16") for args in PRELU[:4]]
 CASES += [make("glu", GLU[0], "float16"), make("prelu", PRELU[0], "float16")]
-
-
-@pytest.mark.sweep(4)
-class TestCases(Checks):
-    cases = CASES
+TestCases = checked(CASES, sweep=4)
 
 
 def test_refusals(queue):

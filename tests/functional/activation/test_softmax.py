@@ -4,7 +4,7 @@ import dpnp
 import numpy as np
 import pytest
 from functional.case import Case, Spec
-from functional.checks import Checks
+from functional.checks import checked
 from functional.on_device import to_device
 
 import sycl_dnn
@@ -31,11 +31,7 @@ def make(name, spec, dim, dtype="float32"):
 CASES = [make(n, *s) for n in FUNCTIONS for s in SPECS]
 CASES += [make(n, *s, "bfloat16") for n in FUNCTIONS for s in SPECS[1:5]]
 CASES += [make("softmax", *SPECS[1], "float16")]
-
-
-@pytest.mark.sweep(6)
-class TestCases(Checks):
-    cases = CASES
+TestCases = checked(CASES, sweep=6)
 
 
 def test_extremes(queue):

@@ -5,7 +5,7 @@ import dpnp
 import numpy as np
 import pytest
 from functional.case import Case, Spec
-from functional.checks import Checks
+from functional.checks import checked
 from functional.on_device import lacks_float16, to_device
 from functional.torch_functions import of_torch
 
@@ -100,11 +100,7 @@ CASES = [
          (Spec((3, 4, 5), "distinct"), Spec((4, 1))), dtype="bfloat16",
          torch=of_torch("maximum")),
 ]  # fmt: skip
-
-
-@pytest.mark.sweep(2)
-class TestCases(Checks):
-    cases = CASES
+TestCases = checked(CASES, sweep=2)
 
 
 def test_an_array_without_axes_does_not_widen(queue):

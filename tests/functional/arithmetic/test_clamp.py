@@ -5,7 +5,7 @@ import dpnp
 import numpy as np
 import pytest
 from functional.case import Case, Spec
-from functional.checks import Checks
+from functional.checks import checked
 from functional.on_device import to_device
 from functional.torch_functions import of_torch
 
@@ -33,11 +33,7 @@ CASES = [
     case("empty", Spec((0, 3)), Spec((3,))),
 ]  # fmt: skip
 CASES += [c.as_dtype("bfloat16") for c in (CASES[0], CASES[5])]
-
-
-@pytest.mark.sweep(2)
-class TestCases(Checks):
-    cases = CASES
+TestCases = checked(CASES, sweep=2)
 
 
 def _gradients(queue, *values, **numbers):

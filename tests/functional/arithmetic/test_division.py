@@ -5,7 +5,7 @@ import dpnp
 import numpy as np
 import pytest
 from functional.case import Case, Spec
-from functional.checks import Checks
+from functional.checks import checked
 from functional.on_device import to_device, to_numpy
 from functional.torch_functions import of_torch
 
@@ -25,10 +25,7 @@ CASES = [
     for i, pair in enumerate(PAIRS)
 ]
 CASES += [CASES[0].as_dtype("bfloat16"), CASES[5].as_dtype("float16")]
-
-
-class TestCases(Checks):
-    cases = CASES
+TestCases = checked(CASES)
 
 
 INF = np.inf

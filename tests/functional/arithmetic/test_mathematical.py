@@ -7,7 +7,7 @@ import dpnp
 import numpy as np
 import pytest
 from functional.case import Case, Spec
-from functional.checks import Checks
+from functional.checks import checked
 from functional.torch_functions import of_torch
 
 import sycl_dnn
@@ -77,11 +77,7 @@ CASES = [
     Case("floor-divide", F.floor_divide, (Spec((3, 5)), Spec((5,), "positive")),
          torch=lambda a, b: a.div(b, rounding_mode="floor")),
 ]  # fmt: skip
-
-
-@pytest.mark.sweep(4)
-class TestCases(Checks):
-    cases = CASES
+TestCases = checked(CASES, sweep=4)
 
 
 nan, inf = math.nan, math.inf

@@ -5,7 +5,7 @@ import dpnp
 import numpy as np
 import pytest
 from functional.case import Spec
-from functional.checks import Checks
+from functional.checks import checked
 from functional.named import LAYOUTS, named
 from functional.on_device import to_device
 
@@ -31,11 +31,7 @@ CASES += [named(f"lerp-{layout}", F.lerp, (Spec((2, 8, 5, 7), layout=layout),
                 Spec((2, 8, 5, 7)), 0.3)) for layout in LAYOUTS[1:]]  # fmt: skip
 CASES += [c.as_dtype(d) for c in CASES for d in ("bfloat16", "float16")
           if c.name in ("lerp", "addcmul", "logaddexp")]  # fmt: skip
-
-
-@pytest.mark.sweep(2)
-class TestCases(Checks):
-    cases = CASES
+TestCases = checked(CASES, sweep=2)
 
 
 def test_masked_fill_keeps_the_dtype(queue):

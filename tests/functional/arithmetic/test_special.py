@@ -5,7 +5,7 @@ import dpnp
 import numpy as np
 import pytest
 from functional.case import Spec
-from functional.checks import Checks
+from functional.checks import checked
 from functional.named import of_words
 from scipy import special
 
@@ -23,11 +23,7 @@ CASES = [
     of_words("hypot", X, X, dtype="bfloat16"),
     of_words("xlogy", X, P, dtype="bfloat16"),
 ]  # fmt: skip
-
-
-class TestCases(Checks):
-    cases = CASES
-    may_be_slow = CASES
+TestCases = checked(CASES, may_be_slow=True)
 
 
 #: By name: SciPy's function, bounds of the arguments, and the error in units in the last place.

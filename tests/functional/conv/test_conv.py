@@ -7,7 +7,7 @@ import pytest
 from arrays import to_float32
 from comparing import compiled_as_eager, slow_parts
 from functional.case import Case, Spec
-from functional.checks import Checks
+from functional.checks import FALLS_BACK, checked
 
 import sycl_dnn
 from sycl_dnn import functional as F
@@ -80,12 +80,7 @@ _NARROW = ("signal", "image", "image-1x1", "image-groups", "image-depthwise", "i
 CASES += [case.as_dtype("bfloat16") for case in CASES if case.name in _NARROW]
 _HALF = CASES[3].as_dtype("float16")
 _EMPTY = _case("image-no-batch", F.conv2d, (0, 3, 5, 5), (4, 3, 3, 3), (4,), 1, 1)
-
-
-@pytest.mark.filterwarnings("ignore::sycl_dnn.FallbackWarning")
-@pytest.mark.sweep(2)
-class TestCases(Checks):
-    cases = [*CASES, replace(_EMPTY, has_gradient=False), _HALF]
+TestCases = checked([*CASES, replace(_EMPTY, has_gradient=False), _HALF], FALLS_BACK, sweep=2)
 
 
 def test_result_is_channels_last(queue):

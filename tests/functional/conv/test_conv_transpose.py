@@ -2,7 +2,7 @@
 import dpnp
 import pytest
 from functional.case import Case, Spec
-from functional.checks import Checks
+from functional.checks import FALLS_BACK, checked
 
 from sycl_dnn import functional as F
 
@@ -64,11 +64,7 @@ _NARROW = ("signal", "image", "image-1x1", "image-groups", "image-depthwise", "i
            "volume", "volume-over-cut", "volume-small", "signal-lone")  # fmt: skip
 CASES += [case.as_dtype("bfloat16") for case in CASES if case.name in _NARROW]
 _HALF = CASES[3].as_dtype("float16")
-
-
-@pytest.mark.filterwarnings("ignore::sycl_dnn.FallbackWarning")
-class TestCases(Checks):
-    cases = [*CASES, _HALF]
+TestCases = checked([*CASES, _HALF], FALLS_BACK)
 
 
 #: Arguments that are refused: shapes of input, weight, bias, other arguments, what is said.

@@ -7,7 +7,7 @@ import dpnp
 import numpy as np
 import pytest
 from functional.case import Spec
-from functional.checks import Checks
+from functional.checks import checked
 from functional.named import named
 from functional.on_device import to_device
 
@@ -71,10 +71,7 @@ CASES += [
 ]
 NARROW = ("unfold-all", "fold-all")
 CASES += [c.as_dtype(d) for c in CASES for d in ("bfloat16", "float16") if c.name in NARROW]
-
-
-class TestCases(Checks):
-    cases = CASES
+TestCases = checked(CASES)
 
 
 def test_windows_that_read_only_padding_have_zero_gradients(queue):

@@ -5,7 +5,7 @@ import dpnp
 import numpy as np
 import pytest
 from functional.case import Case, Spec
-from functional.checks import Checks
+from functional.checks import checked
 from functional.torch_functions import of_torch
 
 import sycl_dnn
@@ -73,12 +73,7 @@ CASES = [
     Case("index-put-add", F.index_put, (X, (numbers(7),), Spec((5,)), True),
          torch=torch_put),
 ]  # fmt: skip
-
-
-@pytest.mark.sweep(2)
-class TestCases(Checks):
-    cases = CASES
-    may_be_slow = CASES
+TestCases = checked(CASES, sweep=2, may_be_slow=True)
 
 
 def test_empty_selections_of_every_dtype(queue):

@@ -5,7 +5,7 @@ import dpnp
 import numpy as np
 import pytest
 from functional.case import Spec
-from functional.checks import Checks
+from functional.checks import checked
 from functional.named import of_words
 
 from sycl_dnn import functional as F
@@ -23,11 +23,7 @@ CASES = [
     of_words("select_scatter", X, Spec((5,)), 0, -1),
     of_words("select_scatter-1", X, Spec((3,)), 1, 2),
 ]  # fmt: skip
-
-
-class TestCases(Checks):
-    cases = CASES
-    may_be_slow = CASES
+TestCases = checked(CASES, may_be_slow=True)
 
 
 def test_indices_from_the_end_and_out_of_range(queue):

@@ -5,7 +5,7 @@ import dpnp
 import numpy as np
 import pytest
 from functional.case import Case, Spec
-from functional.checks import Checks
+from functional.checks import checked
 from functional.torch_functions import of_torch
 
 import sycl_dnn
@@ -30,11 +30,7 @@ CASES = [
     *(_case("quantile", 0.3, 1, interpolation=how)
       for how in ("lower", "higher", "nearest", "midpoint")),
 ]  # fmt: skip
-
-
-class TestCases(Checks):
-    cases = CASES
-    may_be_slow = CASES
+TestCases = checked(CASES, may_be_slow=True)
 
 
 def test_medians_with_nan(queue):

@@ -5,7 +5,7 @@ import dpnp
 import numpy as np
 import pytest
 from functional.case import Case, Spec
-from functional.checks import Checks
+from functional.checks import checked
 from functional.torch_functions import of_torch
 
 import sycl_dnn
@@ -20,11 +20,7 @@ CASES = [
     Case("topk", F.topk, (X, 2), torch=of_torch("topk")),
     Case("topk-smallest", F.topk, (X, 3, 0, False), torch=of_torch("topk")),
 ]
-
-
-class TestCases(Checks):
-    cases = CASES
-    may_be_slow = CASES
+TestCases = checked(CASES, may_be_slow=True)
 
 
 def test_ties_and_nan(queue):

@@ -5,7 +5,7 @@ import dpnp
 import numpy as np
 import pytest
 from functional.case import Case, Spec
-from functional.checks import Checks
+from functional.checks import checked
 from functional.torch_functions import of_torch
 
 import sycl_dnn
@@ -27,11 +27,7 @@ CASES = [
     _case("amax", True, "bfloat16"),
     _case("mean", False, args=(X, 0, Spec((7, 3), "places", high=4), Spec((7, 3)))),
 ]  # fmt: skip
-
-
-class TestCases(Checks):
-    cases = CASES
-    may_be_slow = CASES
+TestCases = checked(CASES, may_be_slow=True)
 
 
 def test_equal_extremes_share_the_gradient(queue):

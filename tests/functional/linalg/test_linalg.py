@@ -5,7 +5,7 @@ import dpnp
 import numpy as np
 import pytest
 from functional.case import Case, Spec
-from functional.checks import Checks
+from functional.checks import checked
 from functional.torch_functions import of_torch
 
 import sycl_dnn
@@ -41,11 +41,7 @@ CASES = [
     *(_case(f"cond-{order}", A, order) for order in (None, 2, -2)),
     _case("multi_dot", [Spec((2, 9)), Spec((9, 3)), Spec((3, 8)), Spec((8,))]),
 ]  # fmt: skip
-
-
-class TestCases(Checks):
-    cases = CASES
-    may_be_slow = CASES
+TestCases = checked(CASES, may_be_slow=True)
 
 
 def _matrices(shape, queue, dtype="f4"):

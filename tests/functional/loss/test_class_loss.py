@@ -3,7 +3,7 @@ import dpnp
 import numpy as np
 import pytest
 from functional.case import Spec
-from functional.checks import Checks
+from functional.checks import checked
 from functional.losses import make
 from functional.on_device import to_device
 
@@ -62,11 +62,7 @@ CASES += [
     for n in FUNCTIONS
     for s, dtype in ((FLAT, "bfloat16"), (DEEP, "bfloat16"), (FLAT, "float16"))
 ]
-
-
-@pytest.mark.sweep(12)
-class TestCases(Checks):
-    cases = CASES
+TestCases = checked(CASES, sweep=12)
 
 
 def test_empty_batch(queue):

@@ -5,7 +5,7 @@ import dpnp
 import numpy as np
 import pytest
 from functional.case import Spec
-from functional.checks import Checks
+from functional.checks import checked
 from functional.losses import make
 from functional.on_device import to_device
 
@@ -59,11 +59,7 @@ CASES = [
     for c in CASES
 ]
 pytestmark = pytest.mark.filterwarnings("ignore:.*broadcast.*:UserWarning")
-
-
-@pytest.mark.sweep(6)
-class TestCases(Checks):
-    cases = CASES
+TestCases = checked(CASES, sweep=6)
 
 
 @pytest.mark.parametrize("name", ["mse_loss", "l1_loss", "huber_loss"])

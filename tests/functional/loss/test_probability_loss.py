@@ -3,7 +3,7 @@ import dpnp
 import numpy as np
 import pytest
 from functional.case import Spec
-from functional.checks import Checks
+from functional.checks import checked
 from functional.losses import make
 from functional.on_device import to_device
 
@@ -65,11 +65,7 @@ CASES += [
     make(LOGITS, (Spec((3, 5, 7)), UNIT), "float16", reduction="mean"),
     make("kl_div", (Spec((3, 5, 7)), UNIT), "bfloat16", reduction="sum"),
 ]  # fmt: skip
-
-
-@pytest.mark.sweep(6)
-class TestCases(Checks):
-    cases = CASES
+TestCases = checked(CASES, sweep=6)
 
 
 def compare(name, values, queue, **kwargs):

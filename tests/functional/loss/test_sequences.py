@@ -5,7 +5,7 @@ import dpnp
 import numpy as np
 import pytest
 from functional.case import Case, Spec, queue_of
-from functional.checks import Checks
+from functional.checks import checked
 
 import sycl_dnn
 from sycl_dnn import functional as F
@@ -33,10 +33,7 @@ CASES = [
     Case(f"ctc-{reduction}", ctc, (X, reduction), torch=by_torch, slack=5.0)
     for reduction in ("mean", "sum", "none")
 ]
-
-
-class TestCases(Checks):
-    cases = CASES
+TestCases = checked(CASES)
 
 
 @pytest.mark.parametrize("zero_infinity", [True, False])

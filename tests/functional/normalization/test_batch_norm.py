@@ -3,7 +3,7 @@ import dpnp
 import numpy as np
 import pytest
 from functional.case import Case, Spec
-from functional.checks import Checks
+from functional.checks import checked
 from functional.on_device import to_numpy
 
 import sycl_dnn
@@ -62,11 +62,7 @@ CASES += [
     for c in CASES
     if c.name.rpartition("-")[0] in _NARROW and c.name.endswith(("training", "evaluated"))
 ]
-
-
-@pytest.mark.sweep(6)
-class TestCases(Checks):
-    cases = CASES
+TestCases = checked(CASES, sweep=6)
 
 
 def _made(queue, *shape, dtype="f4"):

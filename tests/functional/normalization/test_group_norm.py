@@ -3,7 +3,7 @@ import dpnp
 import numpy as np
 import pytest
 from functional.case import Case, Spec
-from functional.checks import Checks
+from functional.checks import checked
 from functional.on_device import to_numpy
 
 from sycl_dnn import functional as F
@@ -109,11 +109,7 @@ CASES += [
     if c.name.split("-", 1)[1].rpartition("-")[0] in _NARROW
     and c.name.endswith(("affine", "running"))
 ]
-
-
-@pytest.mark.sweep(6)
-class TestCases(Checks):
-    cases = CASES
+TestCases = checked(CASES, sweep=6)
 
 
 def _made(queue, *shape):

@@ -3,7 +3,7 @@ import dpnp
 import numpy as np
 import pytest
 from functional.case import Case, Spec
-from functional.checks import Checks
+from functional.checks import checked
 from functional.on_device import to_numpy
 
 import sycl_dnn
@@ -65,11 +65,7 @@ CASES += [
 ]  # fmt: skip
 _NARROW = ("rows", "two-axes", "bare", "wide", "strided", "shifted")
 CASES += [c.as_dtype("bfloat16") for c in CASES if c.name.endswith(_NARROW)]
-
-
-@pytest.mark.sweep(2)
-class TestCases(Checks):
-    cases = CASES
+TestCases = checked(CASES, sweep=2)
 
 
 def test_weights_of_another_dtype(queue):

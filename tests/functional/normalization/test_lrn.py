@@ -3,7 +3,7 @@ import dpnp
 import numpy as np
 import pytest
 from functional.case import Case, Spec
-from functional.checks import Checks
+from functional.checks import checked
 
 import sycl_dnn
 from sycl_dnn import functional as F
@@ -52,11 +52,7 @@ CASES = [
 ]  # fmt: skip
 _NARROW = ("images", "strong", "odd-channels", "odd-channels-narrow", "even", "channels-last")
 CASES += [c.as_dtype("bfloat16") for c in CASES if c.name in _NARROW]
-
-
-@pytest.mark.sweep(2)
-class TestCases(Checks):
-    cases = CASES
+TestCases = checked(CASES, sweep=2)
 
 
 _REFUSED = [

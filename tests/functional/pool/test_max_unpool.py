@@ -2,7 +2,7 @@
 import numpy as np
 import pytest
 from functional.case import Case, Spec
-from functional.checks import Checks
+from functional.checks import checked
 from functional.on_device import to_device, to_numpy
 
 import sycl_dnn
@@ -33,10 +33,7 @@ def case(name, dtype="float32", layout="plain"):
 CASES = [case(n) for n in WINDOWS]
 CASES += [case("2d", layout=how) for how in ("channels_last", "strided", "reversed")]
 CASES += [case("2d", dtype) for dtype in ("bfloat16", "float16")]
-
-
-class TestCases(Checks):
-    cases = CASES
+TestCases = checked(CASES)
 
 
 @pytest.mark.parametrize("rank", [1, 2, 3])

@@ -5,7 +5,7 @@ import dpnp
 import numpy as np
 import pytest
 from functional.case import Case, Spec
-from functional.checks import Checks
+from functional.checks import FALLS_BACK, checked
 from functional.on_device import to_numpy
 
 import sycl_dnn
@@ -101,12 +101,7 @@ _INDEXED = [
     for c in CASES
     if c.name.startswith(("max", "adaptive_max"))
 ]
-
-
-@pytest.mark.sweep(6)
-@pytest.mark.filterwarnings("ignore::sycl_dnn.FallbackWarning")
-class TestCases(Checks):
-    cases = [*CASES, *_HALF, *_INDEXED]
+TestCases = checked([*CASES, *_HALF, *_INDEXED], FALLS_BACK, sweep=6)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])

@@ -5,7 +5,7 @@ import dpnp
 import numpy as np
 import pytest
 from functional.case import Case, Spec
-from functional.checks import Checks
+from functional.checks import checked
 from functional.torch_functions import of_torch
 
 from sycl_dnn import functional as F
@@ -51,11 +51,7 @@ CASES = [
       for a, b, dims in [((2, 3, 4), (3, 4, 5), 2), ((2, 3), (4,), 0), ((3, 4), (4, 3), 1),
                          ((2, 3, 4), (4, 5, 2), ([0, 2], [2, 0]))]),
 ]  # fmt: skip
-
-
-class TestCases(Checks):
-    cases = CASES
-    may_be_slow = CASES
+TestCases = checked(CASES, may_be_slow=True)
 
 
 def test_lists_of_axes_and_integers(queue):

@@ -4,7 +4,7 @@
 import dpnp
 import pytest
 from functional.case import Spec
-from functional.checks import Checks
+from functional.checks import checked
 from functional.named import of_words
 
 from sycl_dnn import functional as F
@@ -15,11 +15,7 @@ X = Spec((3, 5))
 CASES = [
     of_words("cross", X, X, 0), of_words("cross-broadcast", Spec((4, 3)), Spec((1, 3)), -1),
 ]  # fmt: skip
-
-
-class TestCases(Checks):
-    cases = CASES
-    may_be_slow = CASES
+TestCases = checked(CASES, may_be_slow=True)
 
 
 @pytest.mark.parametrize(

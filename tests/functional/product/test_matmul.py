@@ -3,7 +3,7 @@ import dpnp
 import numpy as np
 import pytest
 from functional.case import Case, Spec
-from functional.checks import Checks
+from functional.checks import checked
 from functional.on_device import to_device
 from functional.torch_functions import of_torch
 
@@ -91,11 +91,7 @@ CASES = [
         dtype="bfloat16",
     ),
 ]
-
-
-@pytest.mark.sweep(2)
-class TestCases(Checks):
-    cases = CASES
+TestCases = checked(CASES, sweep=2)
 
 
 def test_integers_are_exact(queue):

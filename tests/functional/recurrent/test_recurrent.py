@@ -7,7 +7,7 @@ import dpnp
 import numpy as np
 import pytest
 from functional.case import Case, Spec
-from functional.checks import Checks
+from functional.checks import checked
 from functional.on_device import to_device, to_numpy
 from functional.recurrent_reference import GATES, by_torch
 
@@ -82,9 +82,7 @@ def _quiet(recwarn):
     """float16 and bfloat16 with projections run in float32 on the CPU, which warns."""
 
 
-@pytest.mark.sweep(4)
-class TestCases(Checks):
-    cases = CASES
+TestCases = checked(CASES, sweep=4)
 
 
 def _arrays(kind, queue, t=3, n=2, c=4, h=5, dtype="float32"):

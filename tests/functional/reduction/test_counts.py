@@ -5,7 +5,7 @@ import dpnp
 import numpy as np
 import pytest
 from functional.case import Case, Spec
-from functional.checks import Checks
+from functional.checks import checked
 from functional.torch_functions import of_torch
 
 import sycl_dnn
@@ -16,11 +16,7 @@ CASES = [
     Case(f"histc-{args}", F.histc, (X, *args), {}, of_torch("histc"), has_gradient=False)
     for args in ((), (5,), (4, -1.0, 1.0), (3, 0.5, 0.5))
 ]
-
-
-class TestCases(Checks):
-    cases = CASES
-    may_be_slow = CASES
+TestCases = checked(CASES, may_be_slow=True)
 
 
 def test_counts_of_integers(queue):

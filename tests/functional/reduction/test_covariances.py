@@ -4,7 +4,7 @@
 import dpnp
 import pytest
 from functional.case import Spec
-from functional.checks import Checks
+from functional.checks import checked
 from functional.named import of_words
 
 from sycl_dnn import functional as F
@@ -18,11 +18,7 @@ CASES = [
     of_words("corrcoef", X), of_words("corrcoef-one", ROW),
     of_words("diff", X), of_words("diff-twice", X, 2, 1), of_words("diff-joined", X, 1, 0, X, X),
 ]  # fmt: skip
-
-
-class TestCases(Checks):
-    cases = CASES
-    may_be_slow = CASES
+TestCases = checked(CASES, may_be_slow=True)
 
 
 def test_covariances_with_weights(queue):

@@ -5,7 +5,7 @@ import dpnp
 import numpy as np
 import pytest
 from functional.case import Case, Spec
-from functional.checks import Checks
+from functional.checks import checked
 from functional.torch_functions import of_torch
 
 import sycl_dnn
@@ -32,11 +32,7 @@ CASES = [
     Case("pairwise-distance-p", F.pairwise_distance, (X, Spec((5,)), 3.0),
          {"keepdim": True}, torch="pairwise_distance", slack=5.0),
 ]  # fmt: skip
-
-
-class TestCases(Checks):
-    cases = CASES
-    may_be_slow = CASES
+TestCases = checked(CASES, may_be_slow=True)
 
 
 def test_products_with_infinities(queue):

@@ -5,7 +5,7 @@ import dpnp
 import numpy as np
 import pytest
 from functional.case import Case, Spec
-from functional.checks import Checks
+from functional.checks import checked
 from functional.torch_functions import of_torch
 
 from sycl_dnn import functional as F
@@ -27,11 +27,7 @@ CASES = [
     _case("count_nonzero"), _case("count_nonzero", dim=(0, -1)),
     _case("aminmax"), _case("aminmax", dim=1, keepdim=True),
 ]  # fmt: skip
-
-
-class TestCases(Checks):
-    cases = CASES
-    may_be_slow = CASES
+TestCases = checked(CASES, may_be_slow=True)
 
 
 def test_nan_and_dtypes(queue):

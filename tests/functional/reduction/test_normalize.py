@@ -3,7 +3,7 @@ import dpnp
 import numpy as np
 import pytest
 from functional.case import Case, Spec
-from functional.checks import Checks
+from functional.checks import checked
 
 from sycl_dnn import functional as F
 
@@ -30,10 +30,7 @@ CASES = [
     for name, (shape, *rest) in _NORMALIZE.items()
 ]  # fmt: skip
 CASES += [c.as_dtype("bfloat16") for c in CASES if c.name in ("rows", "channels", "channels-last")]
-
-
-class TestCases(Checks):
-    cases = CASES
+TestCases = checked(CASES)
 
 
 def test_refused(queue):

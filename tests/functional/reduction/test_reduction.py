@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from arrays import to_float32
 from functional.case import Case, Spec
-from functional.checks import Checks
+from functional.checks import checked
 from functional.on_device import to_device
 from functional.torch_functions import of_torch
 
@@ -79,11 +79,7 @@ CASES = [
     Case("max-dim-bf16", F.max, (Spec((3, 5, 2), "distinct"), 0),
          dtype="bfloat16", torch=lambda x, d: tuple(of_torch("max")(x, d))),
 ]  # fmt: skip
-
-
-@pytest.mark.sweep(6)
-class TestCases(Checks):
-    cases = CASES
+TestCases = checked(CASES, sweep=6)
 
 
 @pytest.mark.parametrize("name", ["sum", "prod", "amax", "amin"])

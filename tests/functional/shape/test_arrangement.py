@@ -5,7 +5,7 @@ import dpnp
 import numpy as np
 import pytest
 from functional.case import Case, Spec
-from functional.checks import Checks
+from functional.checks import checked
 from functional.torch_functions import of_torch
 
 import sycl_dnn
@@ -43,11 +43,7 @@ CASES = [
     Case("meshgrid-xy", F.meshgrid,
          (Spec((3,)), Spec((2,))), {"indexing": "xy"}, torch=of_torch("meshgrid")),
 ]  # fmt: skip
-
-
-class TestCases(Checks):
-    cases = CASES
-    may_be_slow = CASES
+TestCases = checked(CASES, may_be_slow=True)
 
 
 def test_repeat_counts_with_or_without_output_size(queue):

@@ -5,7 +5,7 @@ import dpnp
 import numpy as np
 import pytest
 from functional.case import Spec
-from functional.checks import Checks
+from functional.checks import checked
 from functional.named import LAYOUTS, X, named
 
 from sycl_dnn import functional as F
@@ -36,12 +36,8 @@ CASES += [named(f"unbind-{layout}", F.unbind, (Spec((2, 8, 5, 7), layout=layout)
           for layout in LAYOUTS[1:]]  # fmt: skip
 CASES += [c.as_dtype(d) for c in CASES for d in ("bfloat16", "float16")
           if c.name in ("unbind", "diagonal")]  # fmt: skip
-
-
-class TestCases(Checks):
-    cases = CASES
-    # oneDNN has only its reference for the selection in diag.
-    may_be_slow = [c for c in CASES if c.function is F.diag]
+# oneDNN has only its reference for the selection in diag.
+TestCases = checked(CASES, may_be_slow=[c for c in CASES if c.function is F.diag])
 
 
 def test_nan_off_the_diagonal_does_not_leak(queue):

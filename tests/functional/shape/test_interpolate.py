@@ -3,7 +3,7 @@ import dpnp
 import numpy as np
 import pytest
 from functional.case import Case, Spec
-from functional.checks import Checks
+from functional.checks import FALLS_BACK, checked
 from functional.on_device import to_numpy
 
 import sycl_dnn
@@ -64,12 +64,7 @@ CASES += [
     for mode, size, corners in [("bilinear", (5, 17), False), ("bicubic", (5, 17), True),
                                 ("bicubic", (13, 4), None)]
 ]  # fmt: skip
-
-
-@pytest.mark.filterwarnings("ignore::sycl_dnn.FallbackWarning")
-@pytest.mark.sweep(3)
-class TestCases(Checks):
-    cases = [*CASES, *_HALF]
+TestCases = checked([*CASES, *_HALF], FALLS_BACK, sweep=3)
 
 
 @pytest.mark.parametrize("mode", ["nearest", "nearest-exact"])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from comparing import slow_parts
 from functional.case import Spec
-from functional.checks import Checks
+from functional.checks import checked
 from functional.named import LAYOUTS, X, named
 from functional.on_device import to_device
 
@@ -41,10 +41,7 @@ CASES = [
 CASES += [named(f"cat-{layout}", F.cat, (images(3, 8, layout=layout), 1)) for layout in LAYOUTS[1:]]
 NARROW = ("cat", "cat-channels", "stack", "split")
 CASES += [c.as_dtype(d) for c in CASES for d in ("bfloat16", "float16") if c.name in NARROW]
-
-
-class TestCases(Checks):
-    cases = CASES
+TestCases = checked(CASES)
 
 
 def test_cat_promotes(queue):

@@ -5,7 +5,7 @@ import dpnp
 import numpy as np
 import pytest
 from functional.case import Spec
-from functional.checks import Checks
+from functional.checks import checked
 from functional.named import IMAGE, LAYOUTS, X, named
 from functional.on_device import to_device
 
@@ -58,11 +58,7 @@ NARROW = (
     "pad-value",
 )
 CASES += [c.as_dtype(d) for c in CASES for d in ("bfloat16", "float16") if c.name in NARROW]
-
-
-@pytest.mark.sweep(12)
-class TestCases(Checks):
-    cases = CASES
+TestCases = checked(CASES, sweep=12)
 
 
 @pytest.mark.parametrize(

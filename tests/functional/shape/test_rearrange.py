@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 from functional.case import Spec
-from functional.checks import Checks
+from functional.checks import checked
 from functional.named import IMAGE, LAYOUTS, named
 from functional.on_device import to_device
 
@@ -33,10 +33,7 @@ CASES += [
 ]  # fmt: skip
 NARROW = ("channel_shuffle-plain", "pixel_shuffle-channels_last", "pixel_unshuffle-plain")
 CASES += [c.as_dtype(d) for c in CASES for d in ("bfloat16", "float16") if c.name in NARROW]
-
-
-class TestCases(Checks):
-    cases = CASES
+TestCases = checked(CASES)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import dpnp
 import numpy as np
 import pytest
 from functional.case import Case, Spec, queue_of
-from functional.checks import Checks
+from functional.checks import checked
 
 import sycl_dnn
 from sycl_dnn import functional as F
@@ -67,10 +67,7 @@ CASES = [
         for a in (False, True)
     ),
 ]
-
-
-class TestCases(Checks):
-    cases = CASES
+TestCases = checked(CASES)
 
 
 def test_boxes_of_each_image_and_traces(queue):

@@ -5,7 +5,7 @@ import dpnp
 import numpy as np
 import pytest
 from functional.case import Case, Spec
-from functional.checks import Checks
+from functional.checks import checked
 
 import sycl_dnn
 from sycl_dnn import functional as F
@@ -33,12 +33,7 @@ CASES += [
     Case("bf16", F.grid_sample, (IMAGE, PLACES, "bilinear", "border", False),
          torch="grid_sample", dtype="bfloat16", slack=2.0),
 ]  # fmt: skip
-
-
-@pytest.mark.sweep(4)
-class TestCases(Checks):
-    cases = CASES
-    may_be_slow = CASES
+TestCases = checked(CASES, sweep=4, may_be_slow=True)
 
 
 @pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])

@@ -134,7 +134,7 @@ def all_cases() -> dict[str, Case]:
     result: dict[str, Case] = {}
     for path in sorted((TESTS / "functional").rglob("test_*.py")):
         text = path.read_text()
-        if "import Checks" in text or "STORED_CASES" in text:
+        if "= checked(" in text or "STORED_CASES" in text:
             name = ".".join(path.relative_to(TESTS / "functional").with_suffix("").parts)
             for case in cases_of_module(name):
                 assert result.setdefault(key_of(case), case).args == case.args, key_of(case)

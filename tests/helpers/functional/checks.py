@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The properties that are tested for every case.
 
-A test file has a list ``CASES`` and a ``class TestCases(Checks)`` whose ``cases`` are those. The
-rest of the file contains special tests.
+A test file has a list ``CASES`` and ``TestCases = checked(CASES)``. The rest of the file contains
+special tests.
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ from functional.implementations import assert_no_reference
 from functional.on_device import device_arguments, flat, to_device, to_numpy
 
 import sycl_dnn
+
+#: Where oneDNN lacks the dtype on some CPUs.
+FALLS_BACK = pytest.mark.filterwarnings("ignore::sycl_dnn.FallbackWarning")
 
 
 class Checks:
@@ -48,6 +51,17 @@ class Checks:
             for answer, array in zip(kept, found, strict=True):
                 if answer is not None and array is not None:
                     _assert_near(case, array, answer, "stored", 1e-6)
+
+
+def checked(
+    cases: Sequence[Case], *marks: Any, sweep: int = 1, may_be_slow: Any = ()
+) -> type[Checks]:
+    """Return the class of the tests of cases; with ``may_be_slow=True`` all of them may be."""
+    slow = cases if may_be_slow is True else may_be_slow
+    made: Any = type("TestCases", (Checks,), {"cases": cases, "may_be_slow": slow})
+    for mark in (*marks, pytest.mark.sweep(sweep)) if sweep > 1 else marks:
+        made = mark(made)
+    return made
 
 
 def _computes(case: Case) -> bool:
