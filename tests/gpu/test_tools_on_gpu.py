@@ -5,11 +5,16 @@ import sys
 import warnings
 from pathlib import Path
 
+import dpctl
+import dpnp
 import pytest
 
-from sycl_dnn.device import is_simulated
+import sycl_dnn
+from sycl_dnn import functional as F
+from sycl_dnn.device import is_simulated, usable_devices
 from sycl_dnn.tools.bench import command as bench
 from sycl_dnn.tools.cases.case_files import case_of
+from sycl_dnn.tools.check_gpu import device_checks, function_sample
 from sycl_dnn.tools.explain.judge import explain
 from sycl_dnn.tools.explain.probe import Prober
 
@@ -66,3 +71,35 @@ def test_no_function_uses_an_avoidable_reference(gpu):
     # What has no other way is what the page says.
     page = (gpu_dispatch.ROOT / "docs" / "gpu_dispatch.md").read_text()
     assert all(f"| {name} | `{step}` | {way} |" in page for name, _, step, way in found)
+
+
+def test_device_is_reported_by_its_kind(gpu):
+    nature = device_checks.nature(gpu.sycl_device)
+    assert (nature == "simulated gpu") == is_simulated("gpu")
+    if nature != "gpu":
+        assert device_checks.speed(gpu, 1.0)["status"] == "not run"
+
+
+def test_a_function_is_compared_where_something_ran(gpu):
+    simulated = is_simulated("gpu")
+    reference = None if simulated else sycl_dnn.default_queue("cpu")
+    row = function_sample.one("relu", "float32", gpu, reference)
+    assert row["status"] == ("submitted" if simulated else "passed"), row
+
+
+@pytest.mark.parametrize("with_times", [True, False])
+def test_event_times_are_recorded(with_times):
+    provided = {"property": "enable_profiling"} if with_times else {}
+    queue = dpctl.SyclQueue(usable_devices("gpu")[0], **provided)
+    x = dpnp.ones((2, 8, 8, 8), dtype="f4", sycl_queue=queue)
+    w = dpnp.ones((8, 8, 3, 3), dtype="f4", sycl_queue=queue)
+    with sycl_dnn.profile() as p:
+        F.tanh(F.conv2d(x, w))
+    queue.wait()
+    runs = [r for r in p.records if r.kind == "primitive" and not r.inserted]
+    assert [r.name for r in runs] == ["convolution_forward", "eltwise_forward"]
+    assert {r.clock for r in runs} == {"device" if with_times else ""}
+    assert all((r.time is not None) == with_times for r in runs)
+    assert all(r.implementation and r.host > 0 for r in runs)
+    assert ("without a time" in p.table()) == (not with_times)
+    assert ("the GPU is simulated" in p.table()) == (with_times and is_simulated("gpu"))

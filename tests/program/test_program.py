@@ -4,7 +4,10 @@
 import dpnp
 import numpy as np
 import pytest
+from in_threads import in_threads
 
+import sycl_dnn
+from sycl_dnn import functional as F
 from sycl_dnn.onednn.memory import KINDS
 from sycl_dnn.program.executable import Executable
 from sycl_dnn.program.place import place_of
@@ -138,3 +141,54 @@ def test_separate_recordings_share_no_copies(trace, value):
     assert trace.reorder(x, wanted) is before
     assert len(trace.steps) == 1
     assert steps[0].primitive.name == "reorder"
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+def test_a_product_is_written_to_out(dtype, queue):
+    """dpnp multiplies integers, oneDNN numbers."""
+    a, b = (
+        dpnp.arange(6, dtype=dtype, sycl_queue=queue).reshape(shape) for shape in ((2, 3), (3, 2))
+    )
+    out = dpnp.zeros((2, 2), dtype=dtype, sycl_queue=queue)
+    for _ in range(2):
+        out[...] = 0
+        assert F.matmul(a, b, out=out) is out
+        np.testing.assert_array_equal(dpnp.asnumpy(out), [[10, 13], [28, 40]])
+    bound = sycl_dnn.plan(F.matmul, a, b, out=out)
+    out[...] = 0
+    assert bound() is out
+    np.testing.assert_array_equal(dpnp.asnumpy(out), [[10, 13], [28, 40]])
+
+
+# --- Waiting for a queue
+
+
+def test_a_queue_is_required():
+    with pytest.raises(TypeError, match="queue must be a dpctl.SyclQueue, got str"):
+        sycl_dnn.synchronize("cpu")
+
+
+def test_nothing_is_pending_afterwards(queue):
+    x = dpnp.ones((64, 64), dtype="f4", sycl_queue=queue)
+    for _ in range(5):
+        x = F.relu(x)
+    sycl_dnn.synchronize(queue)
+    assert sycl_dnn.onednn.Stream(sycl_dnn.onednn.Engine(queue), queue).pending == 0
+
+
+@pytest.mark.slow
+def test_threads_read_completed_results(queue):
+    """``queue.wait()`` alone lets a thread through while another one is in it."""
+    x = dpnp.ones((8, 16), dtype="f4", sycl_queue=queue)
+    sycl_dnn.synchronize(queue)
+    early = []
+
+    def work(number):
+        for turn in range(100):
+            y = F.softmax(F.relu(F.mul(x, float(number))), dim=-1)
+            sycl_dnn.synchronize(queue)
+            if not (dpnp.asnumpy(y) == 1 / 16).all():
+                early.append((number, turn))
+
+    in_threads(8, work)
+    assert not early

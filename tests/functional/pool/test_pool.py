@@ -209,3 +209,25 @@ def test_of_several_nan_the_last_is_taken(shape, kw):
         assert int(made[1][at]) == place
         expected[at[:2]][place] += 1
     np.testing.assert_array_equal(grad.asnumpy(), expected.reshape(shape))
+
+
+POOLS = {
+    "max": lambda x: F.max_pool2d(x, 2),
+    "max with places": lambda x: F.max_pool2d(x, 2, return_indices=True)[0],
+    "adaptive max": lambda x: F.adaptive_max_pool2d(x, 3),
+    "unpooled": lambda x: F.max_unpool2d(*F.max_pool2d(x, 2, return_indices=True), 2),
+    "average": lambda x: F.avg_pool2d(x, 2),
+    "adaptive average": lambda x: F.adaptive_avg_pool2d(x, 3),
+}
+
+
+@pytest.mark.parametrize("mode", ["fast", "propagate"])
+@pytest.mark.parametrize("name", POOLS)
+def test_second_derivatives_of_no_images(name, mode, queue):
+    pool = POOLS[name]
+    x = dpnp.zeros((0, 5, 7, 9), dtype="f4", sycl_queue=queue)
+    gradient = sycl_dnn.grad(lambda x: F.sum(F.square(pool(x))))
+    second = sycl_dnn.grad(lambda x: F.sum(F.square(gradient(x))))
+    with sycl_dnn.nan_mode(mode):
+        for function in (gradient, second, sycl_dnn.compile(gradient), sycl_dnn.compile(second)):
+            assert function(x).shape == x.shape
