@@ -20,58 +20,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import page_tables
+
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests" / "helpers"), str(ROOT / "tests")]
 
 PAGE = ROOT / "docs" / "gpu_dispatch.md"
 GPUS = {"arc": "Arc A770", "dg1": "DG1", "tgl": "Tiger Lake"}
 DTYPES = ("float32", "float16", "bfloat16")
-HEAD = """# Implementations on GPUs
-
-What oneDNN picks for each function of `sycl_dnn.functional` and its gradient on simulated GPUs
-(`tests/simulated_gpu.sh`), in float32, float16 and bfloat16. Descriptors were created, nothing ran.
-Written by
-
-    python benchmarks/gpu_dispatch.py
-
-[Networks on GPUs](gpu_networks.md) has the same for whole networks.
-
-"""
-REFERENCES = """## Reference implementations in sizes of networks
-
-Steps that oneDNN computes with its slow reference implementation (`ref`) for arrays as large as
-in networks, row-major and channels last. *Other way*: a dtype and a layout in which it has an
-optimized implementation of the same step; "none" if none was found in these dtypes, in a
-layout that it chooses, row-major, or channels last. For many pools oneDNN's reason is that its
-reference is faster ("heuristic fail: ocl ref_kernel is faster"). Recurrent cells are composed of
-fast products and are not counted. These references remain in use:
-
-- *The gradient of layer_norm*, which instance_norm, group_norm and rms_norm also use. oneDNN
-  3.13 has four kernels for it: `ocl:vectorized` only for Xe-HPC and newer (Data Center GPU Max,
-  Battlemage), `ocl:simple` only for float64, and `ocl:ref` and `ocl:reusable:ref`, in which one
-  work-item processes a whole row or column. On the simulated Arc, DG1 and Tiger Lake only the
-  last two are available for (4096, 1024) and (32, 128, 768), in the three dtypes, with axes in
-  any order or oneDNN's, with and without weights, with global statistics. Composed of other
-  primitives, the gradient would be four reductions and about six element-wise passes over the
-  array in place of two kernels. Whether that is faster must be measured on a GPU.
-- *Max-pools of float16 in training.* `ocl:xe` accepts float16 only in inference (then it is
-  chosen, channels last, as is `jit:ir`); its gradient always accepts float16. In float32 it
-  would take two conversions and twice the memory for one pass. If the same bits are read as
-  bfloat16, numbers have the same order, but infinities and NaN of float16 are finite numbers, and
-  the smallest numbers depend on how the GPU treats denormal ones. This was not done without a GPU
-  for comparisons and measurements.
-
-`tests/gpu/test_kept_references_on_gpu.py` fails when oneDNN offers more for these GPUs.
-
-"""
-ALL = """
-## All functions
-
-Implementations of the steps of the largest case of each function's tests, in the three dtypes,
-forward and gradient, without reorders. These cases are small: odd numbers of channels have
-reference implementations where multiples of 16 do not.
-
-"""
 
 
 def _cases() -> Iterator[tuple[str, Any]]:
@@ -266,16 +222,12 @@ def _merged(found: dict[str, list[str]]) -> Iterator[tuple[str, str]]:
         yield row, "all" if len(gpus) == len(found) else ", ".join(gpus)
 
 
-def page(record: dict[str, Any]) -> str:
-    """Return the page of the collected results."""
-    lines = [HEAD + REFERENCES + "| function | step | other way | dtypes | GPUs |"]
-    lines.append("|---|---|---|---|---|")
+def tables(record: dict[str, Any]) -> dict[str, str]:
+    """Return the tables of the collected results."""
     references = {
         gpu: [f"{key} | {', '.join(dtypes)}" for key, dtypes in found["references"].items()]
         for gpu, found in record.items()
     }
-    lines += [f"| {row} | {gpus} |" for row, gpus in _merged(references)]
-    lines += [ALL + "| function | implementations | GPUs |", "|---|---|---|"]
     chosen = {
         gpu: [
             f"`{name}` | " + ", ".join(f"`{step}`" for step in sorted(steps))
@@ -283,19 +235,22 @@ def page(record: dict[str, Any]) -> str:
         ]
         for gpu, found in record.items()
     }
-    rows = sorted(_merged(chosen), key=lambda row: row[0])
-    lines += [f"| {row} | {gpus} |" for row, gpus in rows]
-    return "\n".join(lines) + "\n"
+    heads = {
+        "references": ["function", "step", "other way", "dtypes", "GPUs"],
+        "functions": ["function", "implementations", "GPUs"],
+    }
+    rows = [("references", list(_merged(references))), ("functions", sorted(_merged(chosen)))]
+    return {name: page_tables.table(heads[name], cells) for name, cells in rows}
 
 
 def main() -> None:
-    """Collect on each GPU and write the page."""
+    """Collect on each GPU and write the tables of the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--collect", action="store_true", help=argparse.SUPPRESS)
     if parser.parse_args().collect:
         print(json.dumps(collect()), flush=True)
         os._exit(0)  # the simulated driver may abort at exit
-    PAGE.write_text(page({gpu: _on_simulated(gpu) for gpu in GPUS}))
+    page_tables.write(PAGE, **tables({gpu: _on_simulated(gpu) for gpu in GPUS}))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Count what a call of each network requires of a GPU: kernels, copies, waits, memory.
 
-It writes a page. Each network runs on simulated GPUs (tests/simulated_gpu.sh), which execute
-nothing; the counts do not depend on values. Times are not measured.
+It writes the tables of a page. Each network runs on simulated GPUs (tests/simulated_gpu.sh), which
+execute nothing; the counts do not depend on values. Times are not measured.
 """
 
 from __future__ import annotations
@@ -21,56 +21,12 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests" / "helpers"), str(ROOT / "benchmarks")]
 
+import page_tables  # noqa: E402
 from driver_calls import mark, traced  # noqa: E402
 
 PAGE = ROOT / "docs" / "gpu_networks.md"
 GPUS = {"arc": "Arc A770", "dg1": "DG1", "tgl": "Tiger Lake"}
 NETWORKS = ("resnet50-1", "bert-128", "gpt-step", "mobilenetv3-1", "unet-256")
-HEAD = """# Networks on GPUs: kernels, waits, memory
-
-What one call of each network requests from the driver, after it was compiled and called before.
-**Nothing was executed and no time was measured**: the GPUs are simulated (`tests/simulated_gpu.sh
---backend level_zero`), oneDNN chooses as it would for the real ones, and calls are counted in
-SYCL's trace of the driver. `tests/gpu/test_host_waits_on_gpu.py` has the bounds. Written by
-
-    python benchmarks/gpu_networks.py
-
-Each network was run on each GPU of `tests/simulated_gpu.sh`.
-[Implementations on GPUs](gpu_dispatch.md) has the same for single functions.
-
-"""
-COMPILED = """## Compiled
-
-`sycl_dnn.compile` in float32. *Steps* were planned, *kernels* were launched: oneDNN
-splits some steps. *Copies* are memory operations on the queue, *waits* are calls in which the host
-waits for the device between the input and the result. *Fallbacks* ran on the CPU or in another
-dtype; *reference* steps have only oneDNN's slow implementation: four pools of MobileNetV3.
-On DG1 and Tiger Lake a product in float32 with a bias is two kernels (`ocl:with_po`), on Arc one.
-The three reorders of each layer of BERT separate the heads: some of oneDNN's kernels misread
-interleaved matrices, and the machine code for GPUs could not be checked.
-
-"""
-OPERATIONS = """
-## Operation by operation
-
-The same networks called without `compile`. In GPT the waits are those of dpnp's own `+` of arrays,
-two in each layer; those of other networks were not examined. They vary by one from run to run.
-
-"""
-MEMORY = """
-## Memory
-
-MiB. *Planned*: intermediate values of a call, including scratchpads. *Constants*: values computed
-from the parameters. *Peak*: the most memory that the process had allocated at the same time:
-parameters, constants, inputs, and what calls in both forms need.
-
-"""
-IMPLEMENTATIONS = """
-## Implementations
-
-Number of steps of the compiled network by implementation.
-
-"""
 
 
 def measure(name: str, *, tiny: bool, compiled_alone: bool) -> dict[str, Any]:
@@ -128,13 +84,6 @@ def counted(name: str, *options: str) -> dict[str, Any]:
     }
 
 
-def _table(head: str, rows: list[list[Any]]) -> str:
-    columns = head.split(" | ")
-    lines = [head, " | ".join(["---"] * 2 + ["--:"] * (len(columns) - 2))]
-    lines += [" | ".join(map(str, row)) for row in rows]
-    return "\n".join(f"| {line} |" for line in lines) + "\n"
-
-
 def _rows(record: dict[str, Any], cells: Any) -> list[list[Any]]:
     return [
         [network, GPUS[gpu], *cells(record[f"{network} {gpu}"])]
@@ -143,50 +92,36 @@ def _rows(record: dict[str, Any], cells: Any) -> list[list[Any]]:
     ]
 
 
-def _mib(nbytes: int) -> str:
-    return f"{nbytes / 2**20:.1f}"
-
-
-def page(record: dict[str, Any]) -> str:
-    """Return the page of a record."""
+def tables(record: dict[str, Any]) -> dict[str, str]:
+    """Return the tables of the page."""
     asked = lambda a: [a["kernels"], a["copies"], a["waits"]]  # noqa: E731
-    compiled = _rows(
-        record,
-        lambda r: [
+    cells = {
+        "compiled": lambda r: [
             r["steps"], r["reorders"], *asked(r["compiled"]), len(r["fallbacks"]),
             len(r["reference"]),
         ],
-    )  # fmt: skip
-    memory = _rows(
-        record,
-        lambda r: [
-            _mib(r["planned_bytes"]),
-            _mib(r["constant_bytes"]),
-            _mib(r["operations"]["peak_bytes"]),
+        "operations": lambda r: asked(r["operations"]),
+        "memory": lambda r: [
+            f"{nbytes / 2**20:.1f}"
+            for nbytes in (r["planned_bytes"], r["constant_bytes"], r["operations"]["peak_bytes"])
         ],
-    )
-    operations = _rows(record, lambda r: asked(r["operations"]))
-    chosen = _rows(
-        record,
-        lambda r: [", ".join(f"{n} x `{i}`" for i, n in sorted(r["implementations"].items()))],
-    )
-    return "".join(
-        [
-            HEAD,
-            COMPILED,
-            _table(
-                "network | GPU | steps | reorders | kernels | copies | waits | fallbacks | "
-                "reference",
-                compiled,
-            ),
-            OPERATIONS,
-            _table("network | GPU | kernels | copies | waits", operations),
-            MEMORY,
-            _table("network | GPU | planned | constants | peak", memory),
-            IMPLEMENTATIONS,
-            _table("network | GPU | steps by implementation", chosen).replace("--:", "---"),
-        ]
-    )
+        "implementations": lambda r: [
+            ", ".join(f"{n} x `{i}`" for i, n in sorted(r["implementations"].items()))
+        ],
+    }  # fmt: skip
+    heads = {
+        "compiled": ["steps", "reorders", "kernels", "copies", "waits", "fallbacks", "reference"],
+        "operations": ["kernels", "copies", "waits"],
+        "memory": ["planned", "constants", "peak"],
+        "implementations": ["steps by implementation"],
+    }
+    return {
+        name: page_tables.table(
+            ["network", "GPU", *head], _rows(record, cells[name]),
+            0 if name == "implementations" else len(head),
+        )
+        for name, head in heads.items()
+    }  # fmt: skip
 
 
 def _on_simulated(gpu: str, name: str) -> dict[str, Any]:
@@ -199,7 +134,7 @@ def _on_simulated(gpu: str, name: str) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measure all networks on all GPUs, and write the page."""
+    """Measure all networks on all GPUs, and write the tables of the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--measure", help=argparse.SUPPRESS)
     parser.add_argument("--counted", help=argparse.SUPPRESS)
@@ -214,7 +149,8 @@ def main() -> None:
         print(json.dumps(counted(options.counted)))
         return
     pairs = [(name, gpu) for name in NETWORKS for gpu in GPUS]
-    PAGE.write_text(page({f"{name} {gpu}": _on_simulated(gpu, name) for name, gpu in pairs}))
+    record = {f"{name} {gpu}": _on_simulated(gpu, name) for name, gpu in pairs}
+    page_tables.write(PAGE, **tables(record))
 
 
 if __name__ == "__main__":

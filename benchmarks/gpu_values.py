@@ -7,13 +7,13 @@ The table goes into docs/gpu_tests.md, which has the command.
 from __future__ import annotations
 
 import argparse
-import re
 from collections import Counter
 from pathlib import Path
 from xml.etree import ElementTree
 
+import page_tables
+
 PAGE = Path(__file__).parents[1] / "docs" / "gpu_tests.md"
-BEGIN, END = "<!-- values: begin -->\n", "<!-- values: end -->\n"
 #: Column -> statuses of conformance cases.
 COLUMNS = {
     "passed": ("PASSED",),
@@ -38,17 +38,9 @@ def table(results: list[dict[str, str]]) -> str:
         key = result["driver"], implementation(result)
         counts.setdefault(key, Counter())[columns[result["status"]]] += 1
     total = sum(counts.values(), Counter())
-    lines = [["primitive", "implementation", *COLUMNS], ["---", "---", *["--:"] * len(COLUMNS)]]
-    for key, count in sorted(counts.items()):
-        lines.append([*key, *(str(count[column] or "") for column in COLUMNS)])
-    lines.append(["all", "", *(str(total[column]) for column in COLUMNS)])
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
-
-
-def page(text: str, made: str) -> str:
-    """Return the page with a new table between its markers."""
-    pattern = re.compile(re.escape(BEGIN) + ".*" + re.escape(END), re.DOTALL)
-    return pattern.sub(lambda _: f"{BEGIN}\n{made}\n{END}", text)
+    rows = [[*key, *(count[c] or "" for c in COLUMNS)] for key, count in sorted(counts.items())]
+    rows.append(["all", "", *(total[column] for column in COLUMNS)])
+    return page_tables.table(["primitive", "implementation", *COLUMNS], rows, len(COLUMNS))
 
 
 def results_of(file: Path) -> dict[str, dict[str, str]]:
@@ -66,7 +58,7 @@ def main() -> None:
     results: dict[str, dict[str, str]] = {}
     for file in parser.parse_args().files:
         results |= results_of(file)
-    PAGE.write_text(page(PAGE.read_text(), table(list(results.values()))))
+    page_tables.write(PAGE, values=table(list(results.values())))
 
 
 if __name__ == "__main__":

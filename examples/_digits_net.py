@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A small image classifier: its layers, and how they are connected and run."""
 
-from __future__ import annotations
-
 import numpy as np
 from _layer_base import Plan
 from _layers import (

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The layers of the example networks: their primitives with parameters."""
 
-from __future__ import annotations
-
 import warnings
 
 from _layer_base import Plain, Weighted

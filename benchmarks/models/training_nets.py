@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Networks that are trained: modules in one source that runs under torch.nn and sycl_dnn.nn."""
 
-from __future__ import annotations
-
 from models.library import F, cat, nn
 
 

@@ -6,8 +6,6 @@ oneDNN's names: ``graph`` (``OpGraph``), ``op``, ``partition``, ``compiled_parti
 ``logical_tensor``, tensors and caches.
 """
 
-from __future__ import annotations
-
 from sycl_dnn import _core
 from sycl_dnn._core import (
     CompiledPartition,

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """No stale captures: each call computes with the current values of captured variables."""
 
-from __future__ import annotations
-
 import contextlib
 import enum
 import functools

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """``checkpoint``: equal values and gradients, less memory."""
 
-from __future__ import annotations
-
 import dpnp
 import numpy as np
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """``stop_gradient`` and ``custom_vjp``: in vjp, in compile, nested."""
 
-from __future__ import annotations
-
 import dpnp
 import numpy as np
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which memory moves to huge pages: that of large arrays from NumPy, and of a new plan's arrays."""
 
-from __future__ import annotations
-
 import dpnp
 import numpy as np
 import pytest

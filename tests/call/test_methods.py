@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiled methods; compiled functions that are pickled and copied; seeds."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import subprocess

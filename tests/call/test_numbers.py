@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Python floats among arguments are run-time values; code that needs the value is retraced."""
 
-from __future__ import annotations
-
 import math
 import warnings
 

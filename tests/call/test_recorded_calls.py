@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """``vjp`` and its kin run the user's function at each call and recognize what it does."""
 
-from __future__ import annotations
-
 import itertools
 import random
 

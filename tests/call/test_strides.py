@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrays with strides that oneDNN cannot describe: negative, zero, overlapping."""
 
-from __future__ import annotations
-
 import dpnp
 import numpy as np
 import pytest

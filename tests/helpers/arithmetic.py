@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The arithmetic that a device has, according to oneDNN's primitives and their results."""
 
-from __future__ import annotations
-
 import functools
 
 import dpnp

@@ -6,10 +6,11 @@ signature is a list of parameters: name, whether it is given by name only, defau
 """
 
 import inspect
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+import stored_tables
 
 STORED = Path(__file__).with_suffix(".json")
 #: Which overload of torch's function is meant.
@@ -42,7 +43,14 @@ _BY_HAND = {"logsigmoid": "input", "from_numpy": "ndarray"}
 
 def stored() -> dict[str, Any]:
     """Return the stored ``functions``, ``layers``, and other ``names`` of torch."""
-    return json.loads(STORED.read_text(encoding="utf-8"))
+    parts: dict[str, Any] = {"functions": {}, "layers": {}, "names": []}
+    for name, value in stored_tables.read(STORED).items():
+        kind, _, own = name.partition(" ")
+        if own:
+            parts[kind][own] = value
+        else:
+            parts[kind] = value
+    return parts
 
 
 def signature(function: Callable) -> list[list[Any]]:
@@ -121,18 +129,16 @@ def made(torch: Any) -> dict[str, Any]:
 
 
 def write() -> None:
-    """Write the file, a signature a line."""
+    """Write the file."""
     import torch
 
     answers = made(torch)
-    parts = [
-        f'"{kind}": {{\n'
-        + ",\n".join(f"{json.dumps(n)}: {json.dumps(rows)}" for n, rows in answers[kind].items())
-        + "\n}"
+    table = {
+        f"{kind} {name}": rows
         for kind in ("functions", "layers")
-    ]
-    parts.append(f'"names": {json.dumps(answers["names"])}')
-    STORED.write_text("{" + ",\n".join(parts) + "}\n", encoding="utf-8")
+        for name, rows in answers[kind].items()
+    }
+    stored_tables.write(STORED, table | {"names": answers["names"]})
 
 
 if __name__ == "__main__":

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels that read few elements in place of an array that repeats them."""
 
-from __future__ import annotations
-
 import dpnp
 import numpy as np
 import pytest

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ONNX's own backend tests: run in this process, counted by operator, compared with a table.
+"""ONNX's own backend tests: run in this process, compared with a table.
 
 python tests/onnx/official_suite.py                   # run all and compare with the table
 python tests/onnx/official_suite.py --write           # write the table again
 python tests/onnx/official_suite.py --only softmax    # print what fails, by name
+python tests/onnx/official_suite.py --operators       # print the counts of each operator
 """
 
 import argparse
@@ -85,16 +86,20 @@ def run(only="", show=False):
     return found
 
 
-def table(found):
-    """Return counts by operator, and the names of what does not pass."""
+def by_operator(found):
+    """Return the number of cases by operator and outcome."""
     counts = {}
     for state, operator in found.values():
         counts.setdefault(operator, Counter())[state] += 1
+    return {name: dict(counts[name]) for name in sorted(counts)}
+
+
+def table(found):
+    """Return counts, and the names of what does not pass."""
     others = {name: state for name, (state, _) in found.items() if state != "passed"}
     return {
         "onnx": onnx.__version__,
         "total": dict(Counter(state for state, _ in found.values())),
-        "operators": {name: dict(counts[name]) for name in sorted(counts)},
         "not passed": {state: sorted(n for n, s in others.items() if s == state)
                        for state in sorted(set(others.values()))},
     }  # fmt: skip
@@ -104,10 +109,13 @@ def main(arguments):
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--only", default="")
+    parser.add_argument("--operators", action="store_true")
     options = parser.parse_args(arguments)
     found = run(options.only, show=bool(options.only) or options.write)
     made = table(found)
     print(json.dumps(made["total"]))
+    for name, counts in by_operator(found).items() if options.operators else ():
+        print(name, json.dumps(counts))
     if options.only:
         return 0
     if options.write:

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrays of the dtypes that dpnp lacks: Python's protocols, NumPy's by ml_dtypes, DLPack."""
 
-from __future__ import annotations
-
 import copy
 import gc
 import pickle

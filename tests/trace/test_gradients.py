@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Derivatives nest: gradients of gradients are right, or an error names the function."""
 
-from __future__ import annotations
-
 import fnmatch
 
 import dpnp

@@ -7,6 +7,7 @@ enumeration members as strings. Axes are in logical order for any layout in memo
 """
 
 from collections.abc import Callable
+from inspect import isfunction, signature
 
 import numpy as np
 
@@ -23,47 +24,22 @@ def _rnn_row(run, cell):
     return lambda params, arrays, shapes: run(cell, params, arrays)
 
 
-_FUNCTIONS = (
-    products_and_moves.matmul,
-    products_and_moves.reduction,
-    pointwise_primitives.binary,
-    products_and_moves.reorder,
-    products_and_moves.concat,
-    window_primitives.convolution_forward,
-    window_primitives.convolution_backward_data,
-    window_primitives.convolution_backward_weights,
-    window_primitives.deconvolution_forward,
-    window_primitives.deconvolution_backward_data,
-    window_primitives.deconvolution_backward_weights,
-    products_and_moves.inner_product_forward,
-    products_and_moves.inner_product_backward_data,
-    products_and_moves.inner_product_backward_weights,
-    pointwise_primitives.eltwise_forward,
-    pointwise_primitives.eltwise_backward,
-    pointwise_primitives.prelu_forward,
-    pointwise_primitives.prelu_backward,
-    pointwise_primitives.softmax_forward,
-    pointwise_primitives.softmax_backward,
-    normalization.batch_normalization_forward,
-    normalization.batch_normalization_backward,
-    normalization.layer_normalization_forward,
-    normalization.layer_normalization_backward,
-    normalization.group_normalization_forward,
-    normalization.group_normalization_backward,
-    window_primitives.lrn_forward,
-    window_primitives.lrn_backward,
-    window_primitives.pooling_forward,
-    window_primitives.pooling_backward,
-    products_and_moves.resampling_forward,
-    products_and_moves.resampling_backward,
-    products_and_moves.shuffle_forward,
-    products_and_moves.shuffle_backward,
-)
+_MODULES = (normalization, pointwise_primitives, products_and_moves, window_primitives)
+
+
+def _is_row(value):
+    """Whether a value is the function of a row, which is named after it."""
+    return isfunction(value) and [*signature(value).parameters] == ["params", "arrays", "shapes"]
+
 
 # Row (name of the C++ struct) -> function(params, arrays, shapes) -> results.
 REFERENCES: dict[str, Callable] = (
-    {function.__name__: function for function in _FUNCTIONS}
-    | {"sum": products_and_moves.weighted_sum}
+    {
+        name.removeprefix("weighted_"): function
+        for module in _MODULES
+        for name, function in vars(module).items()
+        if _is_row(function)
+    }
     | {f"{cell}_forward": _rnn_row(recurrence.forward, cell) for cell in recurrence.CELLS}
     | {f"{cell}_backward": _rnn_row(recurrence.backward, cell) for cell in recurrence.CELLS}
 )

@@ -5,8 +5,6 @@ Every entry of ``FORWARD`` is f(s, alpha, beta), every entry of ``SLOPE`` its de
 every entry of ``SLOPE_FROM_DST`` that derivative as a function of d = f(s).
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -19,8 +19,6 @@ The forward pass is written once, over `Node` objects. The backward pass differe
 reads the forward inputs, and neither the forward outputs nor the workspace.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from conformance.references.pointwise_primitives import sigmoid as _sigmoid

@@ -11,8 +11,6 @@ The neighborhood extends (local_size - 1) // 2 elements to both sides on each of
 an even size covers one element less, but n is local_size to the power of the number of axes.
 """
 
-from __future__ import annotations
-
 from itertools import product
 from math import prod
 

@@ -35,6 +35,26 @@ BINARY: dict[str, Callable[[Array, Array], Array]] = {
 }  # fmt: skip
 
 
+#: Operations of one expression, over tensors, attributes and the shapes of results.
+SIMPLE: dict[str, Callable[[Tensors, Attrs, Shapes], Array]] = {
+    "pow": lambda t, a, shapes: t["src"] ** a["beta"],
+    "reciprocal": lambda t, a, shapes: 1 / t["src"],
+    "select": lambda t, a, shapes: np.where(t["cond"] != 0, t["src_0"], t["src_1"]),
+    "concat": lambda t, a, shapes: np.concatenate(t["src"], axis=a["axis"]),
+    "reorder": lambda t, a, shapes: t["src"],
+    "type_cast": lambda t, a, shapes: t["src"],
+    "static_reshape": lambda t, a, shapes: t["src"].reshape(shapes[0]),
+    "static_transpose": lambda t, a, shapes: t["src"].transpose(a["order"]),
+}
+
+
+@operation("end", *BINARY, *SIMPLE)
+def _simple(name: str, t: Tensors, a: Attrs, shapes: Shapes) -> list[Array]:
+    if name in BINARY:
+        return [BINARY[name](t["src_0"], t["src_1"])]
+    return [] if name == "end" else [SIMPLE[name](t, a, shapes)]
+
+
 @operation(*ELTWISE)
 def _eltwise(name: str, t: Tensors, a: Attrs, shapes: Shapes) -> list[Array]:
     algorithm, constants = ELTWISE[name]
@@ -66,27 +86,6 @@ def _eltwise_backward(name: str, t: Tensors, a: Attrs, shapes: Shapes) -> list[A
     x = t["src_or_dst"] if "src_or_dst" in t else t["src"]
     slope = table[algorithm](x, inputs.get("alpha", 0.0), inputs.get("beta", 0.0))
     return [t["diff_dst"] * slope]
-
-
-@operation("pow")
-def _pow(name: str, t: Tensors, a: Attrs, shapes: Shapes) -> list[Array]:
-    return [t["src"] ** a["beta"]]
-
-
-@operation("reciprocal")
-def _reciprocal(name: str, t: Tensors, a: Attrs, shapes: Shapes) -> list[Array]:
-    return [1 / t["src"]]
-
-
-@operation(*BINARY)
-def _binary(name: str, t: Tensors, a: Attrs, shapes: Shapes) -> list[Array]:
-    return [BINARY[name](t["src_0"], t["src_1"])]
-
-
-@operation("select")
-def _select(name: str, t: Tensors, a: Attrs, shapes: Shapes) -> list[Array]:
-    kept, other = np.asarray(t["src_0"]), np.asarray(t["src_1"])
-    return [np.where(t["cond"] != 0, kept, other)]
 
 
 @operation("bias_add", "bias_add_backward")
@@ -160,26 +159,6 @@ def _reduce(name: str, t: Tensors, a: Attrs, shapes: Shapes) -> list[Array]:
     return [run(t["src"], axis=tuple(a["axes"]), keepdims=a["keep_dims"])]
 
 
-@operation("concat")
-def _concat(name: str, t: Tensors, a: Attrs, shapes: Shapes) -> list[Array]:
-    return [np.concatenate(t["src"], axis=a["axis"])]
-
-
-@operation("reorder", "type_cast")
-def _copy(name: str, t: Tensors, a: Attrs, shapes: Shapes) -> list[Array]:
-    return [t["src"]]
-
-
-@operation("static_reshape")
-def _reshape(name: str, t: Tensors, a: Attrs, shapes: Shapes) -> list[Array]:
-    return [t["src"].reshape(shapes[0])]
-
-
-@operation("static_transpose")
-def _transpose(name: str, t: Tensors, a: Attrs, shapes: Shapes) -> list[Array]:
-    return [t["src"].transpose(a["order"])]
-
-
 @operation("gen_index")
 def _gen_index(name: str, t: Tensors, a: Attrs, shapes: Shapes) -> list[Array]:
     shape = [1] * t["src"].ndim
@@ -193,11 +172,6 @@ def _dropout(name: str, t: Tensors, a: Attrs, shapes: Shapes) -> list[Array]:
     """Drop by the caller's random numbers: ``kept`` is 1 for each element that remains."""
     factor = 1 / (1 - t["probability"].item()) if t["probability"].item() < 1 else 0.0
     return [t["src"] * t["kept"] * factor, t["kept"]]
-
-
-@operation("end")
-def _end(name: str, t: Tensors, a: Attrs, shapes: Shapes) -> list[Array]:
-    return []
 
 
 # --- Normalization and softmax
