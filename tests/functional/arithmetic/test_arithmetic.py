@@ -26,23 +26,13 @@ PAIRS = [
     ((0, 3), (3,)),
 ]
 PAIRWISE = {
-    "add": "normal",
-    "sub": "normal",
-    "mul": "normal",
-    "div": "positive",
-    "maximum": "distinct",
-    "minimum": "distinct",
-    "pow": "positive",
-}
+    **dict.fromkeys(("add", "sub", "mul"), "normal"), **dict.fromkeys(("div", "pow"), "positive"),
+    **dict.fromkeys(("maximum", "minimum"), "distinct"),
+}  # fmt: skip
 SINGLE = {
-    "neg": "normal",
-    "exp": "normal",
-    "log": "positive",
-    "sqrt": "positive",
-    "abs": "distinct",
-    "square": "normal",
-    "reciprocal": "positive",
-}
+    **dict.fromkeys(("neg", "exp", "square"), "normal"), "abs": "distinct",
+    **dict.fromkeys(("log", "sqrt", "reciprocal"), "positive"),
+}  # fmt: skip
 
 
 def _pair(name, a, b, layout="plain", dtype="float32"):

@@ -14,27 +14,11 @@ import sycl_dnn
 from sycl_dnn import functional as F
 
 #: By name: values in the domain.
+_ANY = ("sin", "cos", "atan", "sinh", "cosh", "asinh", "exp2", "expm1", "erf", "erfc")
 SMOOTH = {
-    "sin": "normal",
-    "cos": "normal",
-    "tan": "unit",
-    "asin": "unit",
-    "acos": "unit",
-    "atan": "normal",
-    "sinh": "normal",
-    "cosh": "normal",
-    "asinh": "normal",
-    "acosh": "positive",
-    "atanh": "unit",
-    "exp2": "normal",
-    "expm1": "normal",
-    "log1p": "positive",
-    "log2": "positive",
-    "log10": "positive",
-    "rsqrt": "positive",
-    "erf": "normal",
-    "erfc": "normal",
-}
+    **dict.fromkeys(_ANY, "normal"), **dict.fromkeys(("tan", "asin", "acos", "atanh"), "unit"),
+    **dict.fromkeys(("acosh", "log1p", "log2", "log10", "rsqrt"), "positive"),
+}  # fmt: skip
 #: Transforms that map values into the domain.
 BEFORE = {"acosh": lambda x: x + 1, "atanh": lambda x: x / 2}
 STEPS = ("floor", "ceil", "trunc", "sign", "round")
