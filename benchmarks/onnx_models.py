@@ -104,7 +104,7 @@ MODELS: dict[str, tuple[str, Callable[..., Any], list[tuple[int, ...]]]] = {
 
 def results(made: Any) -> list[np.ndarray]:
     """Return results on the host."""
-    return [v.asnumpy() for v in (made if isinstance(made, tuple) else (made,))]
+    return sycl_dnn.asnumpy(list(made) if isinstance(made, tuple) else [made])
 
 
 def cpu_time(work: Callable[[], Any]) -> tuple[float, Any]:

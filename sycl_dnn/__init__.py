@@ -43,6 +43,7 @@ _LAZY = {
         "functional.arithmetic.convert": "asarray from_numpy",
         "io.checkpoints": "load_checkpoint save_checkpoint",
         "io.tree_files": "load save",
+        "program.numpy_copies": "asnumpy",
         "program.place": "synchronize",
         "tools.profile.recorder": "Profile profile",
         "tools.profile.records": "Record Summary TensorFacts",

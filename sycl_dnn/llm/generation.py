@@ -16,6 +16,7 @@ from sycl_dnn.llm.decoder import Decoder
 from sycl_dnn.llm.key_value_slots import Slots
 from sycl_dnn.llm.sampling import Sampling
 from sycl_dnn.llm.token_choice import Choice, choice_of, chosen, marked
+from sycl_dnn.program.numpy_copies import asnumpy
 
 #: Minimum cache capacity and chunk length; both are powers of two, chunks up to ``CHUNK``.
 _LEAST_CAPACITY, _MIN_CHUNK = 256, 8
@@ -102,7 +103,7 @@ class Generator:
         starts = self._array(prompt.starts)
         for count in range(max_tokens):
             tokens, cache, seen = result
-            yield dpnp.asnumpy(tokens).ravel().tolist()
+            yield asnumpy(tokens).ravel().tolist()
             if count + 1 < max_tokens:
                 slots = Slots(self._array(np.int32(first + count)), starts)
                 result = self._step(self._module, tokens, cache, seen, slots, choice)
