@@ -31,6 +31,7 @@ _LAZY = {
         "call.debugging": "NonFiniteError debug_nans",
         "call.gradient_blocks": "enable_grad inference_mode no_grad set_grad_enabled",
         "call.jacobians": "hessian hvp jacobian jvp",
+        "call.vectorization": "vmap",
         "call.plan": "BoundCall BoundPlan plan submit",
         "call.pullback": "Pullback",
         "call.reverse": "grad value_and_grad vjp",

@@ -277,6 +277,9 @@ def inner_vjp(
     TypeError
         The trace lowers dtypes, which gradients do not follow.
     """
+    batching = trace.batching or (trace if trace.depth else None)
+    if batching is not None:
+        return batching.differentiated(inner_vjp, function, args, kwargs, wrt, has_aux)
     if trace.is_lowered:
         raise TypeError("vjp: a function compiled with its own dtype has no gradients inside")
     originals, args = args, tree.map(lambda v: _traced(trace, v), tuple(args))

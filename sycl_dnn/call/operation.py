@@ -200,6 +200,9 @@ _RETURNING = VIEWS | {
 class Operation:
     """A function of ``sycl_dnn.functional``: its body and how it is called on arrays."""
 
+    #: The function over arrays.
+    function: Callable[..., Any]
+
     def __init__(self, body: Callable[..., Any]) -> None:
         self.body = body
         self.name = getattr(body, "__name__", type(body).__name__)
@@ -387,6 +390,6 @@ def operation(body: Callable[P, R]) -> Function[P, R]:
             return self._missed(args, kwargs, out)
         return in_manner(result) if depths else result
 
-    function.operation = self  # type: ignore[attr-defined]
+    function.operation, self.function = self, function  # type: ignore[attr-defined]
     with_out(function, body)
     return function  # type: ignore[return-value]

@@ -65,6 +65,10 @@ class RunningFunction(RecordedRun):
     is_repeated = False
     #: Whether a block without gradients is running.
     is_gradient_free = False
+    #: The batching of the ``vmap`` that runs, whose gradients are those of samples.
+    batching: Any = None
+    depth = 0
+    contains = TraceState.contains
 
     def __init__(self, traced: Trace | None, engine: Any = None, queue: Any = None) -> None:
         super().__init__()
@@ -143,7 +147,18 @@ class RunningFunction(RecordedRun):
         return [nested_arguments.replaced(v, swap) for v in args], swapped
 
     def replace(self, tensor: RecordedTensor, result: RecordedTensor, writer: str) -> None:
-        """Let a value, and the values that it is a view of, stand for the result of a write."""
+        """Let a value, and the values that it is a view of, stand for the result of a write.
+
+        Raises
+        ------
+        TypeError
+            The result differs from sample to sample, and the value does not.
+        """
+        if result.__class__ is not RecordedTensor:
+            raise TypeError(
+                f"{writer}: values that differ along the axis of vmap cannot be written to an "
+                "array that is the same for all samples; make it of a mapped one, as by zeros_like"
+            )
         written_views.write(self, tensor, result, writer)
 
     def assign(self, tensor: RecordedTensor, key: Any, value: Any) -> None:

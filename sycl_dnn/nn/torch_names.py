@@ -19,11 +19,12 @@ import sycl_dnn
 from sycl_dnn import functional, nn  # noqa: F401 - ``nn`` is one of the names
 from sycl_dnn.nn import torch_autograd as autograd  # noqa: F401
 from sycl_dnn.nn import torch_compositions
-from sycl_dnn.nn.torch_autograd import func  # noqa: F401
+from sycl_dnn.nn.torch_autograd import func
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.module_arrays import with_methods
 
+vmap = func.vmap
 pi, inf, nan, e = math.pi, math.inf, math.nan, math.e
 Size = tuple
 #: The version of torch whose meaning the functions have.

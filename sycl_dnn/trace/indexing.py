@@ -14,6 +14,7 @@ import numpy as np
 
 from sycl_dnn.trace import functions
 from sycl_dnn.trace.cloning import clone_of
+from sycl_dnn.trace.nested_arguments import trace_of_leaves
 from sycl_dnn.trace.refusals import NeedsArrays, value_of
 from sycl_dnn.trace.torch_methods import alias, unspoilt
 from sycl_dnn.trace.values import Tensor
@@ -29,7 +30,8 @@ def taken(x: Any, key: Any) -> Any:
     """Return ``x[key]``."""
     unspoilt("index", x)
     items = full_key(x, key)
-    result = x.trace.joined(taken_from, taken_from, (x, items), {})
+    trace = trace_of_leaves((x, *items))
+    result = trace.joined(taken_from, taken_from, (x, items), {})
     return result if any(map(_is_array, items)) else alias(x, result)
 
 

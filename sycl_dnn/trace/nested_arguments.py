@@ -155,6 +155,8 @@ def arrays_of(value: Any) -> list[Any]:
 def trace_of(value: Any) -> Any:
     """Return the trace of the tensors in nested arguments; None if there are none.
 
+    Values that are the same for all samples may join those of the ``vmap`` inside.
+
     Raises
     ------
     MixedTraces
@@ -177,7 +179,8 @@ def trace_of_leaves(leaves: Iterable[Any]) -> Any:
         if not isinstance(leaf, Tensor):
             continue
         trace = leaf.trace
-        if common is not None and trace is not common:
+        if common is None or trace is common or trace.contains(common):
+            common = trace
+        elif not common.contains(trace):
             raise MixedTraces(leaf, common, trace)
-        common = trace
     return common

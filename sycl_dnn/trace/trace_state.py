@@ -130,6 +130,13 @@ class TraceState:
 
     #: Whether a block without gradients is running.
     is_gradient_free = False
+    #: Number of ``vmap`` inside one another whose values the trace has.
+    depth = 0
+    batching: Any = None
+
+    def contains(self, trace: Any) -> bool:
+        """Whether values of another trace may join those of this one."""
+        return False
 
     def __init__(self, engine: _core.Engine, training: bool = False) -> None:
         self.engine = engine

@@ -93,7 +93,7 @@ class MixedTraces(RuntimeError):
 
     def without(self, trace: Any) -> MixedTraces:
         """Return the error for the caller of the function that ``trace`` belongs to."""
-        self.traces = tuple(t for t in self.traces if t is not trace)
+        self.traces = tuple(t for t in self.traces if getattr(t, "root", t) is not trace)
         return self
 
 

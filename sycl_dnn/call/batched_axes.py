@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules for batches: functions of elements, of axes, of shapes and of indices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from sycl_dnn.call.batched_call import Call, NoRule, Rule, aligned, axes_of, axis_of
+from sycl_dnn.trace import functions as F
+from sycl_dnn.trace.values import Tensor
+
+# --- Element by element, with broadcasting
+
+
+def pointwise(call: Call) -> Any:
+    """Align the axes of all operands; the result has the dtype of a sample's."""
+    operands = {n: v for n, v in call.values.items() if isinstance(v, Tensor)}
+    rank = max(v.ndim for v in operands.values())
+    wholes = {n: aligned(v.whole, rank) for n, v in operands.items() if call.is_batched(n)}
+    result = call.of(**wholes)
+    # Arrays without axes do not widen others, but a batch of them would.
+    if len({str(v.dtype) for v in operands.values()}) > 1 and len(
+        {v.ndim == 0 for v in operands.values()}) > 1:  # fmt: skip
+        samples = {n: call.batching.sample(v, 0) for n, v in operands.items()}
+        result = F.astype(result, call.of(**samples).dtype)
+    return result
+
+
+# --- Along axes
+
+
+def reduction(call: Call) -> Any:
+    """Reduce axes; all of them where ``dim`` is None."""
+    call.only("input")
+    x, dim = call.whole("input"), call["dim"]
+    rank = x.ndim - 1
+    if dim is not None and dim != ():
+        axes = axes_of(dim, rank)
+        return call.of(input=x, dim=axes if isinstance(dim, (tuple, list)) else axes[0])
+    flat = F.reshape(x, (x.shape[0], math.prod(x.shape[1:])))
+    changes: dict[str, Any] = {"input": flat, "dim": 1}
+    keepdim = "keepdim" in call.values and call["keepdim"]
+    result = call.of(**changes | ({"keepdim": False} if "keepdim" in call.values else {}))
+    if keepdim:
+        if isinstance(result, tuple):
+            raise NoRule
+        return F.reshape(result, (x.shape[0], *(1,) * rank))
+    return result
+
+
+def extreme(call: Call) -> Any:
+    """Reduce as ``max``, whose result without ``dim`` has no indices."""
+    result = reduction(call)
+    return result[0] if call["dim"] is None and isinstance(result, tuple) else result
+
+
+def along(*names: str, whole: Iterable[str] = ()) -> Rule:
+    """Return the rule of functions whose parameters ``names`` are axes of their input.
+
+    ``whole`` names further arrays with the axes of the input.
+    """
+
+    def rule(call: Call) -> Any:
+        first = next(iter(call.values))
+        call.only(first, *whole)
+        rank = call[first].ndim
+        wholes = {n: call.whole(n) for n in (first, *whole) if isinstance(call[n], Tensor)}
+        if not rank or any(v.ndim != rank + 1 for v in wholes.values()):
+            raise NoRule
+        axes: dict[str, Any] = {}
+        for name in names:
+            moved = axes_of(call[name], rank)
+            axes[name] = moved if isinstance(call[name], (tuple, list)) else moved[0]
+        return call.of(**wholes, **axes)
+
+    return rule
+
+
+def trailing(least: int) -> Rule:
+    """Return the rule of functions of the last axes of samples with at least ``least`` axes."""
+
+    def rule(call: Call) -> Any:
+        arrays = [n for n, v in call.values.items() if isinstance(v, Tensor)]
+        if any(call[n].ndim < least for n in arrays):
+            raise NoRule
+        rank = max(call[n].ndim for n in arrays)
+        return call.of(**{n: aligned(call.whole(n), rank) for n in arrays})
+
+    return rule
+
+
+# --- Shapes
+
+
+def unsqueeze(call: Call) -> Any:
+    """Insert an axis."""
+    call.only("input")
+    return call.of(input=call.whole("input"), dim=axis_of(call["dim"], call["input"].ndim + 1))
+
+
+def squeeze(call: Call) -> Any:
+    """Remove axes of size 1."""
+    x = call["input"]
+    dims = range(x.ndim) if call["dim"] is None else call["dim"]
+    removed = [axis for axis in axes_of(dims, x.ndim) if x.whole.shape[axis] == 1]
+    return F.squeeze(x.whole, tuple(removed)) if removed else x.whole
+
+
+def reshape(call: Call) -> Any:
+    """Change the shape of each sample."""
+    shape, x = call["shape"], call["input"]
+    sizes = list(shape) if isinstance(shape, (tuple, list)) else [shape]
+    if sizes.count(-1) == 1:
+        known = math.prod(n for n in sizes if n != -1)
+        if not known or x.size % known:
+            raise NoRule
+        sizes[sizes.index(-1)] = x.size // known
+    if math.prod(sizes) != x.size or any(n < 0 for n in sizes):
+        raise NoRule
+    return F.reshape(x.whole, (x.whole.shape[0], *sizes))
+
+
+def expand(call: Call) -> Any:
+    """Repeat elements along axes of size 1, and new ones."""
+    size, x = call["size"], call["input"]
+    sizes = list(size) if isinstance(size, (tuple, list)) else [size]
+    if len(sizes) < x.ndim or any(n < 0 for n in sizes[: len(sizes) - x.ndim]):
+        raise NoRule
+    return F.expand(aligned(x.whole, len(sizes)), (x.whole.shape[0], *sizes))
+
+
+def permute(call: Call) -> Any:
+    """Permute the axes."""
+    axes = axes_of(call["dims"], call["input"].ndim)
+    return F.permute(call["input"].whole, (0, *axes))
+
+
+def flatten(call: Call) -> Any:
+    """Join axes."""
+    rank = call["input"].ndim
+    first, last = (axis_of(call[n], rank) for n in ("start_dim", "end_dim"))
+    return F.flatten(call["input"].whole, first, last)
+
+
+def unflatten(call: Call) -> Any:
+    """Split an axis."""
+    dim = axis_of(call["dim"], call["input"].ndim)
+    return F.unflatten(call["input"].whole, dim, call["sizes"])
+
+
+def joined(call: Call) -> Any:
+    """Join batches: ``cat`` counts the axes of its parts, ``stack`` those of its result."""
+    tensors = call["tensors"]
+    rank = tensors[0].ndim + (call.name == "stack")
+    wholes = [call.batching.whole_of(t) for t in tensors]
+    return call.run(wholes, axis_of(call["dim"], rank))
+
+
+def tile(call: Call) -> Any:
+    """Repeat each sample along its axes."""
+    x, dims = call["input"], call["dims"]
+    counts = list(dims) if isinstance(dims, (tuple, list)) else [dims]
+    rank = max(x.ndim, len(counts))
+    counts = [1] * (rank - len(counts)) + counts
+    return F.tile(aligned(x.whole, rank), (1, *counts))
+
+
+def like(call: Call) -> Any:
+    """Apply a function that knows no axes."""
+    call.only("input")
+    return call.of(input=call["input"].whole)
+
+
+# --- Indices
+
+
+def taken(batching: Any, x: Any, items: Sequence[Any]) -> Any:
+    """Return ``x[items]``, with an item for each axis of a sample, over wholes."""
+    whole = batching.whole_of(x)
+    arrays = [i for i, item in enumerate(items) if hasattr(item, "shape")]
+    if not arrays:
+        key = (slice(None), *items)
+        return whole[key]
+    rank = max(items[i].ndim for i in arrays)
+    numbers = F.reshape(F.arange(batching.size), (batching.size, *(1,) * rank))
+    chosen = [_index(batching, item, rank) if i in arrays else item
+              for i, item in enumerate(items)]  # fmt: skip
+    key = (numbers, *chosen)
+    result = whole[key]
+    kept = [item for item in items if not isinstance(item, int)]
+    axes = [i for i, item in enumerate(kept) if hasattr(item, "shape")]
+    # Indices next to each other leave their axes in place, others come first; with the number of
+    # the sample in front, all do unless there are no slices before them.
+    if axes == list(range(axes[0], axes[-1] + 1)) and axes[0]:
+        return F.movedim(
+            result, tuple(range(1, 1 + rank)), tuple(range(1 + axes[0], 1 + axes[0] + rank))
+        )
+    return result
+
+
+def _index(batching: Any, item: Any, rank: int) -> Any:
+    return aligned(item.whole, rank) if batching.is_batched(item) else item
+
+
+def index_put(call: Call) -> Any:
+    """Write by indices: the number of the sample is the first of them."""
+    batching, x, values = call.batching, call.whole("input"), call["values"]
+    indices = list(call["indices"])
+    if any(not hasattr(i, "shape") or str(i.dtype) == "bool" for i in indices):
+        raise NoRule
+    rank = max(i.ndim for i in indices)
+    numbers = F.reshape(F.arange(batching.size), (batching.size, *(1,) * rank))
+    if batching.is_batched(values):
+        values = aligned(values.whole, rank + x.ndim - 1 - len(indices))
+    return call.run(x, [numbers, *[_index(batching, i, rank) for i in indices]], values,
+                    call["accumulate"])  # fmt: skip

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``vmap``: axes, trees, nesting, gradients, writes, refusals. Its functions: test_mapped.py."""
+
+import threading
+
+import dpnp
+import numpy as np
+import pytest
+
+import sycl_dnn
+from sycl_dnn import functional as F
+from sycl_dnn import nn, vmap
+
+
+@pytest.fixture
+def x(queue):
+    return dpnp.asarray(np.arange(12, dtype="f4").reshape(3, 4) / 7 - 0.8, sycl_queue=queue)
+
+
+def _near(actual, expected):
+    np.testing.assert_allclose(dpnp.asnumpy(actual), expected, rtol=2e-5, atol=2e-6)
+
+
+def _each(function, *arrays):
+    return np.stack([dpnp.asnumpy(function(*rows)) for rows in zip(*arrays, strict=True)])
+
+
+def test_axes_of_arguments_and_results(x):
+    weights = dpnp.arange(4, dtype="f4", sycl_queue=x.sycl_queue)
+    expected = dpnp.asnumpy(x * weights)
+    _near(vmap(lambda a, b: a * b, (0, None))(x, weights), expected)
+    _near(vmap(lambda a, b: a * b, (-1, None))(x.T, weights), expected)
+    _near(vmap(lambda a: a * weights, out_axes=1)(x), expected.T)
+    _near(vmap(lambda a: a * weights, out_axes=-1)(x), expected.T)
+    same, each = vmap(lambda a: (weights + 1, a), out_axes=(None, 0))(x)
+    _near(same, dpnp.asnumpy(weights + 1))
+    _near(each, dpnp.asnumpy(x))
+    _near(vmap(lambda a: weights * 1)(x), np.stack([dpnp.asnumpy(weights)] * 3))
+
+
+def test_trees(x):
+    def f(values, scale):
+        return {"y": values["a"] * scale + values["b"][0]}
+
+    result = vmap(f, ({"a": 0, "b": None}, None))({"a": x, "b": (x[0],)}, 2.0)
+    _near(result["y"], dpnp.asnumpy(x * 2 + x[0]))
+    _near(vmap(f, (0, None))({"a": x, "b": (x,)}, 2.0)["y"], dpnp.asnumpy(x * 2 + x))
+
+
+def test_nested_and_named_arguments(x):
+    outer = vmap(vmap(lambda a, b, c: a * b + c, (None, 0, None)), (0, None, None))
+    a = dpnp.asnumpy(x)
+    _near(outer(x[:, 0], x[:, 1], x[0, 0]), a[:, 0][:, None] * a[:, 1] + a[0, 0])
+    matrix = vmap(lambda row: vmap(lambda v, other: v - other, (0, None))(row, row[0]))(x)
+    _near(matrix, a - a[:, :1])
+    _near(vmap(lambda row, *, bias: row + bias)(x, bias=x[0]), a + a[0])
+
+
+def test_gradients_of_samples_and_of_all(x):
+    w = dpnp.asarray(np.linspace(-1, 1, 20, dtype="f4").reshape(4, 5), sycl_queue=x.sycl_queue)
+
+    def loss(w, row):
+        return (F.tanh(row @ w) ** 2).sum()
+
+    each = _each(lambda row: sycl_dnn.grad(loss)(w, row), x)
+    _near(vmap(sycl_dnn.grad(loss), (None, 0))(w, x), each)
+    _near(vmap(lambda row: sycl_dnn.grad(lambda w: loss(w, row))(w))(x), each)
+    _near(vmap(lambda row: sycl_dnn.grad(lambda v: loss(v, row))(w * 1))(x), each)
+    _near(sycl_dnn.grad(lambda w: vmap(loss, (None, 0))(w, x).sum())(w), each.sum(0))
+    _near(sycl_dnn.grad(lambda w: vmap(lambda row: loss(w, row))(x).sum())(w), each.sum(0))
+    values, gradients = vmap(sycl_dnn.value_and_grad(loss), (None, 0))(w, x)
+    _near(values, _each(lambda row: loss(w, row), x))
+    _near(gradients, each)
+
+
+@pytest.mark.parametrize("order", ["vjp", "jvp", "hvp", "jacobian", "hessian"])
+def test_transforms_of_samples(x, order):
+    def f(row):
+        return F.sin(row * row[0]).sum() if order in ("hvp", "hessian") else F.sin(row * row[0])
+
+    def derivative(row):
+        if order == "vjp":
+            return sycl_dnn.vjp(f, row)[1](row)[0]
+        if order == "jvp":
+            return sycl_dnn.jvp(f, (row,), (row,))[1]
+        if order == "hvp":
+            return sycl_dnn.hvp(f, (row,), (row,))[1][0]
+        return getattr(sycl_dnn, order)(f)(row)
+
+    _near(vmap(derivative)(x), _each(derivative, x))
+
+
+def test_modules(x):
+    net = nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 2)).to(x.sycl_queue)
+    _near(vmap(net)(x), dpnp.asnumpy(net(x)))
+
+    def loss(net, row):
+        return (net(row) ** 2).sum()
+
+    gradients = vmap(sycl_dnn.grad(loss), (None, 0))(net, x)
+    for i in range(3):
+        of_sample = sycl_dnn.tree.leaves(sycl_dnn.grad(loss)(net, x[i]))
+        for batch, gradient in zip(sycl_dnn.tree.leaves(gradients), of_sample, strict=True):
+            _near(batch[i], dpnp.asnumpy(gradient))
+    nets = [nn.Linear(4, 2).to(x.sycl_queue) for _ in range(3)]
+    stacked = sycl_dnn.tree.map(lambda *parts: F.stack(list(parts)), *nets)
+    _near(
+        vmap(lambda net, row: net(row))(stacked, x),
+        _each(lambda i: nets[int(i)](x[int(i)]), np.arange(3)),
+    )
+
+
+def test_laplacian_of_a_network(x):
+    net = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1)).to(x.sycl_queue)
+
+    def laplacian(point):
+        return F.trace(sycl_dnn.hessian(lambda p: net(p)[0])(point))
+
+    expected = _each(laplacian, x)
+    _near(vmap(laplacian)(x), expected)
+    _near(sycl_dnn.compile(vmap(laplacian))(x), expected)
+
+
+def test_compiled_and_planned(x):
+    mapped = vmap(lambda row: F.softmax(row, 0) * row.max())
+    expected = dpnp.asnumpy(mapped(x))
+    _near(sycl_dnn.compile(mapped)(x), expected)
+    _near(sycl_dnn.plan(mapped, x)(), expected)
+    _near(vmap(sycl_dnn.compile(lambda row: F.softmax(row, 0) * row.max()))(x), expected)
+
+
+def test_indices_and_writes(x):
+    places = dpnp.asarray(np.array([[0, 2], [1, 1], [3, 0]]), sycl_queue=x.sycl_queue)
+
+    def f(row, index):
+        y = F.zeros_like(row)
+        y[index] = row[:2]
+        y[1:] += row[index[0]]
+        y *= 2
+        return y
+
+    _near(vmap(f)(x, places), _each(lambda *a: sycl_dnn.vjp(f, *a)[0], x, places))
+    _near(vmap(lambda row: row[np.array([2, 0])])(x), dpnp.asnumpy(x)[:, [2, 0]])
+    _near(vmap(lambda row: row[None, ::-1])(x), dpnp.asnumpy(x)[:, None, ::-1])
+    target = x.copy()
+    vmap(lambda row: row.__imul__(3))(target)
+    _near(target, dpnp.asnumpy(x) * 3)
+
+
+def test_arrays_without_axes_do_not_widen(x):
+    scales = dpnp.asarray(np.array([1, 2, 3], "f4"), sycl_queue=x.sycl_queue)
+    result = vmap(lambda row, scale: F.astype(row, "float16") * scale)(x, scales)
+    assert result.dtype == np.float16
+    _near(result, (dpnp.asnumpy(x).astype("f2") * np.array([[1], [2], [3]], "f2")))
+
+
+def test_other_axes_never_reach_the_batch(x):
+    for wrong in (1, -2):
+        with pytest.raises((ValueError, IndexError)):
+            vmap(lambda row: F.softmax(row, wrong))(x)  # noqa: B023
+        with pytest.raises((ValueError, IndexError)):
+            vmap(lambda row: F.sum(row, wrong))(x)  # noqa: B023
+    assert vmap(lambda row: F.squeeze(F.unsqueeze(row, 0)))(x[:1]).shape == (1, 4)
+    assert vmap(lambda row: row.reshape(2, -1))(x).shape == (3, 2, 2)
+    assert vmap(lambda v: F.softmax(v, 0))(x[:, 0]).tolist() == [1.0, 1.0, 1.0]
+    assert vmap(lambda row: row.sum())(x[:0]).shape == (0,)
+
+
+def test_random_numbers_of_mapped_arrays_differ(x):
+    ones = dpnp.ones((4, 64), dtype="f4", sycl_queue=x.sycl_queue)
+    dropped = dpnp.asnumpy(vmap(lambda row: F.dropout(row, 0.5))(ones))
+    assert len({row.tobytes() for row in dropped}) == 4
+    drawn = dpnp.asnumpy(vmap(lambda row: row + F.rand(64))(ones))
+    assert len({row.tobytes() for row in drawn}) == 1
+
+
+def test_repeated_calls_follow_their_arguments(x):
+    mapped = vmap(lambda row, factor: row * factor.sum(), (0, None))
+    for factor in (1.0, 2.0, 5.0):
+        _near(mapped(x, F.full_like(x[0], factor)), dpnp.asnumpy(x) * 4 * factor)
+    assert mapped(x[:2], x[0]).shape == (2, 4)
+
+
+def test_threads(x):
+    mapped, failures = vmap(lambda row: F.logsumexp(row * row, 0)), []
+    expected = dpnp.asnumpy(mapped(x))
+
+    def work():
+        for _ in range(50):
+            if not np.array_equal(dpnp.asnumpy(mapped(x)), expected):
+                failures.append(1)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    assert not failures
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda x: vmap(3), TypeError, "function must be callable, got int"),
+        (lambda x: vmap(F.relu, None)(x), ValueError, "at least one array"),
+        (lambda x: vmap(F.relu, 2)(x), ValueError, r"got 2 for shape \(3, 4\)"),
+        (lambda x: vmap(F.relu, "0")(x), TypeError, "an int, None or a tuple, got str"),
+        (lambda x: vmap(F.add, (0,))(x, x), ValueError, "got 1 for 2"),
+        (lambda x: vmap(F.add)(x, x[:2]), ValueError, r"same size, got \[3, 2\]"),
+        (lambda x: vmap(F.relu, ({"a": 0},))(x), ValueError, "a tree like the values"),
+        (lambda x: vmap(lambda r: r, out_axes=None)(x), ValueError, "out_axes must be the axis"),
+        (lambda x: vmap(lambda r: r, out_axes=2)(x), ValueError, r"out_axes must be in \[-2, 2\)"),
+        (lambda x: vmap(lambda r: r if r.sum() > 0 else -r)(x), TypeError, "differs along"),
+        (lambda x: vmap(lambda r: float(r[0]))(x), TypeError, "differs along the axis"),
+        (lambda x: vmap(_write_to_shared)(x), TypeError, "cannot be written to an array"),
+        (lambda x: vmap(sycl_dnn.checkpoint(F.sin))(x), NotImplementedError, "no rule for batches"),
+        (lambda x: vmap(F.histc)(F.cat([x] * 100)), NotImplementedError, "1 to 256, got 300"),
+    ],
+)  # fmt: skip
+def test_refusals(x, call, error, text):
+    with pytest.raises(error, match=text):
+        call(x)
+
+
+def _write_to_shared(row):
+    y = F.zeros(4)
+    y[0] = row[0]
+    return y
+
+
+def test_values_of_samples_cannot_leave(x):
+    leaked = []
+    vmap(lambda row: leaked.append(row) or row)(x)
+    with pytest.raises(RuntimeError, match="after its trace had ended"):
+        leaked[0] + 1
