@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -60,9 +60,12 @@ class Example:
         print(f"{name}: largest error {error:.1e} of the largest value")
         assert self.options.no_check or error <= tolerance
 
-    def finish(self, program: str) -> None:
-        """Print the last line."""
-        finish(self.options, program)
+
+def run(program: Callable[[Example], None], doc: str | None) -> None:
+    """Run an example, and print its last line."""
+    example = Example(doc)
+    program(example)
+    finish(example.options, Path(sys.argv[0]).stem)
 
 
 def attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: Any = 0.0) -> np.ndarray:

@@ -5,14 +5,13 @@ Counterpart of oneDNN's gated_mlp.
 """
 
 import numpy as np
-from _graph_example import Example, swish
+from _graph_example import Example, run, swish
 
 ROWS, SIZE, HIDDEN = 8, 64, 128
 
 
-def main() -> None:
+def main(example: Example) -> None:
     """down(swish(x gate) * (x up))."""
-    example = Example(__doc__)
     graph = example.graph()
     x = graph.input((ROWS, SIZE), name="x")
     gate, up = (graph.input((SIZE, HIDDEN), name=n) for n in ("gate", "up"))
@@ -25,8 +24,7 @@ def main() -> None:
     wide = {n: v.astype(np.float64) for n, v in values.items()}
     hidden_wanted = swish(wide["x"] @ wide["gate"]) * (wide["x"] @ wide["up"])
     example.compare("gated layer", actual, hidden_wanted @ wide["down"], 1e-5)
-    example.finish("gated_mlp")
 
 
 if __name__ == "__main__":
-    main()
+    run(main, __doc__)

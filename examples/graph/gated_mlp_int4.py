@@ -5,15 +5,14 @@ Counterpart of oneDNN's gated_mlp_int4.
 """
 
 import numpy as np
-from _graph_example import Example, swish
+from _graph_example import Example, run, swish
 
 ROWS, SIZE, HIDDEN, GROUP = 8, 64, 128, 32
 SHAPES = {"gate": (SIZE, HIDDEN), "up": (SIZE, HIDDEN), "down": (HIDDEN, SIZE)}
 
 
-def main() -> None:
+def main(example: Example) -> None:
     """Weights are (u4 - zero point) * scale, with one scale for each group of columns."""
-    example = Example(__doc__)
     graph = example.graph(fpmath_mode="bf16")
     graph.set_fpmath_mode("bf16", True)  # integers may become bfloat16 as well
     x = graph.input((ROWS, SIZE), "bf16", name="x")
@@ -42,8 +41,7 @@ def main() -> None:
     rows_in = values["x"].astype(np.float64)
     expected = (swish(rows_in @ wide["gate"]) * (rows_in @ wide["up"])) @ wide["down"]
     example.compare("4-bit gated layer", actual, expected, 2e-2)
-    example.finish("gated_mlp_int4")
 
 
 if __name__ == "__main__":
-    main()
+    run(main, __doc__)

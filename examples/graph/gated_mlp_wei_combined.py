@@ -5,14 +5,13 @@ Counterpart of oneDNN's gated_mlp_wei_combined.
 """
 
 import numpy as np
-from _graph_example import Example, swish
+from _graph_example import Example, run, swish
 
 ROWS, SIZE, HIDDEN = 8, 64, 128
 
 
-def main() -> None:
+def main(example: Example) -> None:
     """Pass columns of one device array as two inputs; nothing is copied."""
-    example = Example(__doc__)
     graph = example.graph()
     x = graph.input((ROWS, SIZE), name="x")
     gate, up = (graph.input((SIZE, HIDDEN), name=n) for n in ("gate", "up"))
@@ -29,8 +28,7 @@ def main() -> None:
     wide = {name: value.astype(np.float64) for name, value in values.items()}
     gated, plain = np.split(wide["x"] @ wide["both"], 2, axis=1)
     example.compare("gated layer, combined", actual, (swish(gated) * plain) @ wide["down"], 1e-5)
-    example.finish("gated_mlp_wei_combined")
 
 
 if __name__ == "__main__":
-    main()
+    run(main, __doc__)

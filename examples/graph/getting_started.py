@@ -6,7 +6,7 @@ Counterpart of oneDNN's cpu_getting_started, sycl_getting_started and gpu_opencl
 
 from typing import Any
 
-from _graph_example import Example, dpnp
+from _graph_example import Example, dpnp, run
 
 from sycl_dnn import functional as F
 
@@ -18,9 +18,8 @@ WINDOW: dict[str, Any] = {
 }
 
 
-def main() -> None:
+def main(example: Example) -> None:
     """Build, print the partitions, run, compare with the functions."""
-    example = Example(__doc__)
     graph = example.graph(data_format="NCX")
     x = graph.input((8, 3, 59, 59), name="x")
     w1, b1 = graph.input((32, 3, 11, 11), name="w1"), graph.input((32,), name="b1")
@@ -35,8 +34,7 @@ def main() -> None:
     expected = F.relu(F.conv2d(arrays["x"], arrays["w1"], arrays["b1"], stride=4))
     expected = F.relu(F.conv2d(expected, arrays["w2"], arrays["b2"]))
     example.compare("two layers", actual, dpnp.asnumpy(expected), 1e-5)
-    example.finish("getting_started")
 
 
 if __name__ == "__main__":
-    main()
+    run(main, __doc__)

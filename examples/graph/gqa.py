@@ -4,14 +4,13 @@
 Counterpart of oneDNN's gqa.
 """
 
-from _graph_example import Example, attention
+from _graph_example import Example, attention, run
 
 BATCH, SHARED, GROUP, LENGTH, SIZE = 2, 2, 4, 64, 32
 
 
-def main() -> None:
+def main(example: Example) -> None:
     """Five axes: batch, shared heads, heads of a group, length, size."""
-    example = Example(__doc__)
     graph = example.graph()
     query = graph.input((BATCH, SHARED, GROUP, LENGTH, SIZE), name="q")
     key, value = (graph.input((BATCH, SHARED, 1, LENGTH, SIZE), name=n) for n in "kv")
@@ -21,8 +20,7 @@ def main() -> None:
     values = example.for_inputs(graph)
     actual = example.run(graph, {n: example.array(v) for n, v in values.items()})
     example.compare("grouped", actual, attention(*values.values()), 1e-5)
-    example.finish("gqa")
 
 
 if __name__ == "__main__":
-    main()
+    run(main, __doc__)

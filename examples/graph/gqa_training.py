@@ -5,7 +5,7 @@ Counterpart of oneDNN's gqa_training.
 """
 
 import numpy as np
-from _graph_example import Example, Graph, attention, probabilities
+from _graph_example import Example, Graph, attention, probabilities, run
 
 BATCH, SHARED, GROUP, LENGTH, SIZE = 2, 2, 3, 16, 8
 SHAPES = {"q": (BATCH, SHARED, GROUP, LENGTH, SIZE)} | dict.fromkeys(
@@ -40,9 +40,8 @@ def backward(graph: Graph) -> None:
         graph.output(graph.reduce_sum(gradient, axes=(2,), keep_dims=True))
 
 
-def main() -> None:
+def main(example: Example) -> None:
     """Run both graphs; compare the gradients with formulas in float64."""
-    example = Example(__doc__)
     q, k, v, do = (example.normal(*s) for s in (*SHAPES.values(), SHAPES["q"]))
     arrays = {n: example.array(a) for n, a in zip("qkv", (q, k, v), strict=True)}
     ahead, back = example.graph(), example.graph()
@@ -59,8 +58,7 @@ def main() -> None:
     expected = (ds @ k, dk.sum(2, keepdims=True), dv.sum(2, keepdims=True))
     for name, actual, right in zip("qkv", gradients, expected, strict=True):
         example.compare(f"gradient of {name}", actual, right, 1e-4)
-    example.finish("gqa_training")
 
 
 if __name__ == "__main__":
-    main()
+    run(main, __doc__)

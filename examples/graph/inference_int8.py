@@ -7,7 +7,7 @@ Counterpart of oneDNN's cpu_inference_int8.
 from typing import Any
 
 import numpy as np
-from _graph_example import Example, dpnp
+from _graph_example import Example, dpnp, run
 
 from sycl_dnn import functional as F
 
@@ -20,9 +20,8 @@ WINDOW: dict[str, Any] = {
 SCALE_X, SCALE_Y = 0.02, 0.1
 
 
-def main() -> None:
+def main(example: Example) -> None:
     """Dequantize, convolve, ReLU, quantize; compare with the same in float32."""
-    example = Example(__doc__)
     scales_w = tuple(float(s) for s in np.linspace(0.005, 0.02, 32, dtype=np.float32))
     graph = example.graph(data_format="NCX")
     x = graph.dequantize(graph.input((8, 16, 28, 28), "u8", name="x"), scales=(SCALE_X,), zps=(0,))
@@ -41,8 +40,7 @@ def main() -> None:
     wide = example.array(images * SCALE_X), example.array(weights * factors)
     expected = dpnp.asnumpy(F.relu(F.conv2d(*wide, arrays["b"], padding=1)))
     example.compare("int8", actual, np.clip(np.rint(expected / SCALE_Y), 0, 255), 1 / 255)
-    example.finish("inference_int8")
 
 
 if __name__ == "__main__":
-    main()
+    run(main, __doc__)

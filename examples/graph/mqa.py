@@ -4,14 +4,13 @@
 Counterpart of oneDNN's mqa.
 """
 
-from _graph_example import Example, attention
+from _graph_example import Example, attention, run
 
 BATCH, HEADS, LENGTH, SIZE = 2, 8, 64, 32
 
 
-def main() -> None:
+def main(example: Example) -> None:
     """Keys and values have one head, which the products broadcast."""
-    example = Example(__doc__)
     graph = example.graph()
     query = graph.input((BATCH, HEADS, LENGTH, SIZE), name="q")
     key, value = (graph.input((BATCH, 1, LENGTH, SIZE), name=n) for n in "kv")
@@ -21,8 +20,7 @@ def main() -> None:
     values = example.for_inputs(graph)
     actual = example.run(graph, {n: example.array(v) for n, v in values.items()})
     example.compare("one head of keys", actual, attention(*values.values()), 1e-5)
-    example.finish("mqa")
 
 
 if __name__ == "__main__":
-    main()
+    run(main, __doc__)

@@ -5,14 +5,13 @@ Counterpart of oneDNN's sdpa.
 """
 
 import numpy as np
-from _graph_example import Example, attention
+from _graph_example import Example, attention, run
 
 SHAPE = (2, 8, 64, 32)
 
 
-def main() -> None:
+def main(example: Example) -> None:
     """Scores, scale, mask, softmax, values: five operations that oneDNN fuses."""
-    example = Example(__doc__)
     q, k, v = (example.normal(*SHAPE) for _ in range(3))
     mask = np.where(np.arange(64) < 48, 0.0, -np.inf).reshape(1, 1, 1, 64)
     for dtype, tolerance in (("float32", 1e-5), ("bfloat16", 2e-2)):
@@ -26,8 +25,7 @@ def main() -> None:
         arrays = {n: example.array(a, dtype) for n, a in zip("qkv", (q, k, v), strict=True)}
         actual = example.run(graph, arrays | {"mask": example.array(mask)})
         example.compare(dtype, actual, attention(q, k, v, mask), tolerance)
-    example.finish("sdpa")
 
 
 if __name__ == "__main__":
-    main()
+    run(main, __doc__)

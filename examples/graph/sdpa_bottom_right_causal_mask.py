@@ -5,14 +5,13 @@ Counterpart of oneDNN's sdpa_bottom_right_causal_mask.
 """
 
 import numpy as np
-from _graph_example import Example, attention
+from _graph_example import Example, attention, run
 
 BATCH, HEADS, QUERIES, KEYS, SIZE = 2, 8, 16, 64, 32
 
 
-def main() -> None:
+def main(example: Example) -> None:
     """Compare the indices of rows and columns; numbers remain on the host."""
-    example = Example(__doc__)
     graph = example.graph()
     query = graph.input((BATCH, HEADS, QUERIES, SIZE), name="q")
     key, value = (graph.input((BATCH, HEADS, KEYS, SIZE), name=n) for n in "kv")
@@ -32,8 +31,7 @@ def main() -> None:
     actual = example.run(graph, arrays | numbers)
     allowed = np.arange(QUERIES)[:, None] + KEYS - QUERIES >= np.arange(KEYS)
     example.compare("causal", actual, attention(q, k, v, np.where(allowed, 0.0, -np.inf)), 1e-5)
-    example.finish("sdpa_bottom_right_causal_mask")
 
 
 if __name__ == "__main__":
-    main()
+    run(main, __doc__)

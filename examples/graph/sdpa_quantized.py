@@ -5,14 +5,13 @@ Counterpart of oneDNN's sdpa_quantized.
 """
 
 import numpy as np
-from _graph_example import Example, probabilities
+from _graph_example import Example, probabilities, run
 
 SHAPE, SCALE, OF_WEIGHTS = (2, 8, 64, 32), 0.02, 1 / 127
 
 
-def main() -> None:
+def main(example: Example) -> None:
     """Dequantize, attend, quantize; compare with float64 over the same integers."""
-    example = Example(__doc__)
     graph = example.graph()
     query, key, value = (
         graph.dequantize(graph.input(SHAPE, "s8", name=n), scales=(SCALE,)) for n in "qkv"
@@ -29,8 +28,7 @@ def main() -> None:
     q, k, v = (a * SCALE for a in provided)
     rounded = np.rint(probabilities(q, k) / OF_WEIGHTS) * OF_WEIGHTS
     example.compare("int8 attention", actual, np.rint(rounded @ v / SCALE), 0.03)
-    example.finish("sdpa_quantized")
 
 
 if __name__ == "__main__":
-    main()
+    run(main, __doc__)

@@ -4,14 +4,13 @@
 Counterpart of oneDNN's sdpa_stacked_qkv.
 """
 
-from _graph_example import Example, attention
+from _graph_example import Example, attention, run
 
 BATCH, LENGTH, HEADS, SIZE = 2, 64, 8, 32
 
 
-def main() -> None:
+def main(example: Example) -> None:
     """Pass views: a call compiles for the strides of its arguments."""
-    example = Example(__doc__)
     graph = example.graph()
     query, key, value = (graph.input((BATCH, HEADS, LENGTH, SIZE), name=n) for n in "qkv")
     scores = graph.divide(graph.matmul(query, key, transpose_b=True), SIZE**0.5)
@@ -22,8 +21,7 @@ def main() -> None:
     parts = [stacked[..., i, :].transpose(0, 2, 1, 3) for i in range(3)]
     views = {n: on_device[..., i, :].transpose(0, 2, 1, 3) for i, n in enumerate("qkv")}
     example.compare("stacked", example.run(graph, views), attention(*parts), 1e-5)
-    example.finish("sdpa_stacked_qkv")
 
 
 if __name__ == "__main__":
-    main()
+    run(main, __doc__)

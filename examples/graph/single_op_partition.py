@@ -5,15 +5,14 @@ Counterpart of oneDNN's cpu_single_op_partition and sycl_single_op_partition.
 """
 
 import numpy as np
-from _graph_example import Example
+from _graph_example import Example, run
 
 from sycl_dnn import graph as sg
 from sycl_dnn import onednn as dnnl
 
 
-def main() -> None:
+def main(example: Example) -> None:
     """Create a partition of a MatMul, compile it, execute it with an event."""
-    example = Example(__doc__)
     engine = dnnl.Engine(example.queue)
     stream = dnnl.Stream(engine, example.queue)
     src = sg.LogicalTensor(0, "f32", (64, 128))
@@ -31,8 +30,7 @@ def main() -> None:
     output = sg.Tensor(compiled.query_logical_tensor(2), engine)
     compiled.execute(stream, inputs, [output]).wait()
     example.compare("matmul", output.to_array(), a.astype(np.float64) @ b, 1e-5)
-    example.finish("single_op_partition")
 
 
 if __name__ == "__main__":
-    main()
+    run(main, __doc__)
