@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from models import drawn
 from sycl_dnn import functional as F
 
 
@@ -47,18 +48,7 @@ def _linear(name: str, outputs: int, inputs: int) -> Iterator[tuple[str, tuple[i
 
 def random_parameters(config: Config, seed: int = 0) -> dict[str, np.ndarray]:
     """Return parameters that keep the size of activations from layer to layer."""
-    rng = np.random.default_rng(seed)
-    made = {}
-    for name, shape in shapes(config):
-        values = rng.standard_normal(shape, dtype=np.float32)
-        if len(shape) > 1:
-            values *= shape[1] ** -0.5
-        elif name.endswith("weight"):
-            values = 1 + 0.1 * values
-        else:
-            values *= 0.1
-        made[name] = values
-    return made
+    return drawn(shapes(config), lambda _, shape: 1 / shape[1], seed)
 
 
 def forward(p: dict[str, Any], config: Config, x: Any) -> Any:

@@ -6,11 +6,13 @@ Source: Howard et al., Searching for MobileNetV3, 2019, table 1.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from models import drawn
 from sycl_dnn import functional as F
 
 
@@ -81,17 +83,7 @@ def _conv(name: str, outputs: int, inputs: int, k: int) -> Iterator[tuple[str, t
 
 def random_parameters(seed: int = 0, blocks: tuple[Block, ...] = LARGE) -> dict[str, np.ndarray]:
     """Return parameters that keep the size of activations from layer to layer."""
-    rng = np.random.default_rng(seed)
-    made = {}
-    for name, shape in shapes(blocks):
-        if len(shape) > 1:
-            values = rng.standard_normal(shape) * np.sqrt(2 / np.prod(shape[1:]))
-        elif name.endswith(("running_var", "norm.weight")):
-            values = rng.uniform(0.8, 1.2, shape)
-        else:
-            values = 0.1 * rng.standard_normal(shape)
-        made[name] = values.astype(np.float32)
-    return made
+    return drawn(shapes(blocks), lambda _, shape: 2 / math.prod(shape[1:]), seed)
 
 
 def forward(p: dict[str, Any], x: Any, blocks: tuple[Block, ...] = LARGE) -> Any:

@@ -7,11 +7,13 @@ Source: Ronneberger et al., U-Net, 2015.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from models import drawn
 from sycl_dnn import functional as F
 
 
@@ -48,18 +50,9 @@ def _double(at: str, inputs: int, outputs: int) -> Iterator[tuple[str, tuple[int
 
 def random_parameters(config: Config, seed: int = 0) -> dict[str, np.ndarray]:
     """Return parameters that keep the size of activations from layer to layer."""
-    rng = np.random.default_rng(seed)
-    made = {}
-    for name, shape in shapes(config):
-        if len(shape) > 1:
-            fan_in = shape[0] if "turned" in name else int(np.prod(shape[1:]))
-            values = rng.standard_normal(shape) * np.sqrt(2 / fan_in)
-        elif name.endswith(("running_var", "norm.weight")):
-            values = rng.uniform(0.8, 1.2, shape)
-        else:
-            values = 0.1 * rng.standard_normal(shape)
-        made[name] = values.astype(np.float32)
-    return made
+    return drawn(
+        shapes(config), lambda n, s: 2 / (s[0] if "turned" in n else math.prod(s[1:])), seed
+    )
 
 
 def forward(p: dict[str, Any], config: Config, x: Any) -> Any:
