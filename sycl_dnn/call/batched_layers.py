@@ -44,12 +44,9 @@ def linear(call: Call) -> Any:
     x, weight, bias = (call[n] for n in ("input", "weight", "bias"))
     if not call.is_batched("weight") and not (bias is not None and call.is_batched("bias")):
         return call.of(input=x.whole)
-    turned = call.batching.wrapped(F.transpose(call.whole("weight"), -1, -2))
-    result = _product(call.batching, x, turned)
-    if bias is None:
-        return result
-    offset = call.whole("bias") if call.is_batched("bias") else bias
-    return F.add(result, aligned(offset, result.ndim - 1) if call.is_batched("bias") else offset)
+    turned = weight if weight.ndim == 1 else F.transpose(weight, -1, -2)
+    products = F.matmul(x, turned)
+    return call.batching.whole_of(products if bias is None else F.add(products, bias))
 
 
 def scaled_product(call: Call) -> Any:

@@ -110,6 +110,20 @@ def test_modules(x):
     )
 
 
+def test_weights_of_samples(x):
+    weights = F.stack([x, x * 2, x + 1])
+    _near(vmap(F.linear)(x, weights), _each(F.linear, x, weights))
+    _near(vmap(F.linear)(x, weights, x[:, :3]), _each(F.linear, x, weights, x[:, :3]))
+    _near(vmap(F.linear, (None, 0))(x, x), _each(lambda w: F.linear(x, w), x))
+    images = F.reshape(F.cat([x] * 8), (3, 2, 4, 4))
+    kernels = F.reshape(F.cat([x] * 3), (3, 3, 2, 2, 1))
+
+    def convolved(image, kernel):
+        return F.conv2d(F.unsqueeze(image, 0), kernel, padding=1)
+
+    _near(vmap(convolved)(images, kernels), _each(convolved, images, kernels))
+
+
 def test_laplacian_of_a_network(x):
     net = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1)).to(x.sycl_queue)
 

@@ -75,6 +75,7 @@ class Caller:
         self.args = self.placed(0)
         self.other_args = self.placed(1)
         self.floats = [i.name for i in program.inputs if i.is_float]
+        self.can_be_batched = all(hasattr(v, "shape") for v in self.args.values())
         self.findings: list[Finding] = []
         self.passed: list[str] = []
         self.only: str | None = None
@@ -85,6 +86,12 @@ class Caller:
             i.name: placed(values[i.name], "dense" if is_dense else i.layout, self.queue)
             for i in self.program.inputs
         }
+
+    def both(self) -> dict[str, Any]:
+        """Return the arguments of two calls as a batch of two samples."""
+        return sycl_dnn.tree.map(
+            lambda first, second: dpnp.stack([first, second]), self.args, self.other_args
+        )
 
     def check(self, way: str, call: Callable[[], Any], compare: Callable[[Any], Any]) -> Any:
         """Call in one way; record failures."""
@@ -193,8 +200,24 @@ def _call_plainly(caller: Caller, reference: Reference, other: Reference) -> Non
     caller.check("compile again", lambda: compiled(**other_args), differs)
     caller.check("compile, dense", lambda: compiled(**caller.placed(0, True)), same)
     caller.check("plan", lambda: sycl_dnn.plan(function, **args)(), same)
+    if caller.can_be_batched:
+        mapped = sycl_dnn.vmap(lambda args: function(**args))
+        caller.check("vmap", lambda: _apart(mapped(caller.both())), _of_both(same, differs))
     if reference.gradients is not None and not caller.program.is_special:
         _call_gradients(caller, reference, other, "")
+
+
+def _apart(batch: Any) -> tuple[Any, Any]:
+    """Return the first and the second sample of a batch."""
+    return sycl_dnn.tree.map(lambda v: v[0], batch), sycl_dnn.tree.map(lambda v: v[1], batch)
+
+
+def _of_both(*compare: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def compared(made: Any) -> str | None:
+        texts = [c(sample) for c, sample in zip(compare, made, strict=True)]
+        return next((f"sample {i}: {text}" for i, text in enumerate(texts) if text), None)
+
+    return compared
 
 
 def _call_in_mode(caller: Caller, reference: Reference, other: Reference, prefix: str) -> None:
@@ -219,6 +242,13 @@ def _call_gradients(caller: Caller, reference: Reference, other: Reference, pref
         differs = caller.gradients(other.gradients)
         caller.check(f"{prefix}compiled gradient again", lambda: step(floats_2, others_2), differs)
         caller.check(f"{prefix}gradient again", lambda: both(floats_2, others_2), differs)
+        if caller.can_be_batched:
+            mapped = sycl_dnn.vmap(both)
+            caller.check(
+                f"{prefix}vmap gradient",
+                lambda: _apart(mapped(*caller.split(caller.both()))),
+                _of_both(same, differs),
+            )
     if all(e.values.dtype.kind == "f" for e in reference.outputs):
         args = caller.args
         caller.check(f"{prefix}vjp", lambda: caller.pulled_back(reference, args), same)
