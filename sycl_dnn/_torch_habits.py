@@ -6,6 +6,7 @@ from __future__ import annotations
 _STEP = "value, grads = sycl_dnn.value_and_grad(loss)(net, x); opt.step(net, grads)"
 _GRADIENTS = "value, grads = sycl_dnn.value_and_grad(loss)(net, x)"
 _SCHEDULE = "opt = optim.AdamW(optim.schedules.{})"
+_DENSE = "arrays are dense here: F.zeros(*shape).index_put(tuple(indices), values, accumulate=True)"
 _INIT = "opt = optim.Adam(lr=1e-3); state = opt.init(net)"
 
 #: Names that an object does not have, with what to write instead.
@@ -16,6 +17,18 @@ _LINES: dict[str, dict[str, str]] = {
             f"gradients are values here: {_GRADIENTS}",
         ),
         "register_hook": "gradients are values here: change what sycl_dnn.value_and_grad returns",
+        **dict.fromkeys(
+            (
+                "coalesce",
+                "indices",
+                "sparse_mask",
+                "to_dense",
+                "to_sparse",
+                "to_sparse_csr",
+                "values",
+            ),
+            "arrays are dense here, and F.mm multiplies them",
+        ),
     },
     "optimizer": {
         "zero_grad": f"gradients are new values at each call: {_STEP}",
@@ -68,6 +81,11 @@ _LINES: dict[str, dict[str, str]] = {
         ),
     },
     "module": {"zero_grad": f"gradients are new values at each call: {_STEP}"},
+    "torch": {
+        **dict.fromkeys(("sparse", "sparse_coo_tensor", "sparse_csr_tensor"), _DENSE),
+        "load": "sycl_dnn.load(path), which reads torch's files, too",
+        "save": "sycl_dnn.save(path, tree)",
+    },
     "sycl_dnn": {
         "amp": 'with sycl_dnn.autocast("bfloat16"): ...; optim.GradScaler',
         "utils": "sycl_dnn.data.Batches and Prefetcher for torch.utils.data, sycl_dnn.checkpoint "

@@ -52,6 +52,10 @@ def fans(tensor: Any) -> tuple[int, int]:
     return shape[1] * field, shape[0] * field
 
 
+#: torch's name, which initializers of other packages import.
+_calculate_fan_in_and_fan_out = fans
+
+
 def _fill(tensor: Any, values: Any) -> Any:
     array = _array(tensor)
     array[...] = values if isinstance(values, float) else F.astype(values, array.dtype)

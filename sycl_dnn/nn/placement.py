@@ -9,6 +9,7 @@ from typing import Any
 
 import dpctl
 import dpnp
+import dpnp.tensor
 import numpy as np
 
 from sycl_dnn import functional as F
@@ -17,6 +18,9 @@ from sycl_dnn.nn import module_tree
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import nested_arguments
 from sycl_dnn.trace.torch_methods import device_name
+
+#: Types of devices in ``to``.
+_DEVICES = (dpctl.SyclQueue, dpctl.SyclDevice, dpnp.tensor.Device)
 
 
 class Placement:
@@ -73,7 +77,7 @@ class Placement:
             are used.
         dtype
             The dtype as a keyword.
-        device : dpctl.SyclQueue, dpctl.SyclDevice or str, optional
+        device : dpctl.SyclQueue, dpctl.SyclDevice, the device of an array or str, optional
             As a string, ``"cpu"``, ``"gpu"`` or a SYCL filter; ``"cuda"`` and ``"xpu"`` mean the
             GPU.
         non_blocking : bool
@@ -94,10 +98,10 @@ class Placement:
             There is no such device.
         """
         for value in args:
-            if isinstance(value, (dpctl.SyclQueue, dpctl.SyclDevice)) or device_name(value):
-                device = value
-            elif nested_arguments.is_array(value):
+            if nested_arguments.is_array(value):
                 dtype, device = value.dtype, value.sycl_queue
+            elif isinstance(value, _DEVICES) or device_name(value):
+                device = value
             elif value is not None and not isinstance(value, bool):
                 dtype = value
         name = None if dtype is None else _float_name(dtype)
@@ -145,7 +149,7 @@ class Placement:
 def _queue_named(device: Any) -> Any:
     if device is None or isinstance(device, dpctl.SyclQueue):
         return device
-    if isinstance(device, dpctl.SyclDevice):
+    if isinstance(device, _DEVICES):
         return default_queue(device)
     name = device_name(device)
     if name is None:

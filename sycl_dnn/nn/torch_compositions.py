@@ -7,9 +7,10 @@ values, wait for the device.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,6 +35,15 @@ greater, greater_equal, less, less_equal, not_equal, fix = F.gt, F.ge, F.lt, F.l
 arccos, arcsin, arctan, arctan2 = F.acos, F.asin, F.atan, F.atan2
 arccosh, arcsinh, arctanh, ger, row_stack = F.acosh, F.asinh, F.atanh, F.outer, F.vstack
 swapdims = F.transpose
+det, inverse, slogdet, matrix_power = (
+    F.linalg.det,
+    F.linalg.inv,
+    F.linalg.slogdet,
+    F.linalg.matrix_power,
+)
+detach, split_with_sizes = sycl_dnn.stop_gradient, F.split
+#: Matrices are dense here, and the product of a sparse and a dense one has this name in torch.
+spmm = F.mm
 
 
 def _check(name: str, argument: str, rule: str, is_right: bool, x: Any) -> None:
@@ -198,6 +208,55 @@ def trapezoid(y: Any, x: Any = None, *, dx: float = 1.0, dim: int = -1) -> Any:
 # --- Statistics
 
 
+trapz = trapezoid
+
+
+class _Factors(NamedTuple):
+    """The result of ``svd``."""
+
+    U: Any
+    S: Any
+    V: Any
+
+
+def svd(input: Any, some: bool = True) -> _Factors:
+    """Return ``U``, ``S`` and ``V`` with ``input = U @ diag(S) @ V.mT``."""
+    u, s, vh = F.linalg.svd(input, full_matrices=not some)
+    return _Factors(u, s, F.transpose(vh, -2, -1))
+
+
+def qr(input: Any, some: bool = True) -> Any:
+    """Return an orthogonal and an upper triangular factor."""
+    return F.linalg.qr(input, "reduced" if some else "complete")
+
+
+def cholesky(input: Any, upper: bool = False) -> Any:
+    """Return the triangular factor of a symmetric matrix."""
+    return F.linalg.cholesky(input, upper=upper)
+
+
+def logdet(input: Any) -> Any:
+    """Return the logarithm of the determinant; NaN if that is negative."""
+    sign, logarithm = F.linalg.slogdet(input)
+    return F.where(F.lt(sign, 0), math.nan, logarithm)
+
+
+def chain_matmul(*matrices: Any) -> Any:
+    """Return the product of matrices."""
+    return F.linalg.multi_dot(matrices)
+
+
+def t(input: Any) -> Any:
+    """Return a matrix with its axes exchanged; an array of fewer axes unchanged."""
+    _check("t", "input", "have at most 2 axes", input.ndim <= 2, input)
+    return F.transpose(input, 0, 1) if input.ndim == 2 else input
+
+
+def diagflat(input: Any, offset: int = 0) -> Any:
+    """Return a matrix with the elements on a diagonal."""
+    return F.diag(ravel(input), offset)
+
+
 def searchsorted(sorted_sequence: Any, input: Any, *, right: bool = False) -> Any:
     """Return the positions in a sorted vector before which elements would be inserted."""
     _check_rank("searchsorted", 1, sorted_sequence=sorted_sequence)
@@ -259,6 +318,42 @@ def ravel(input: Any) -> Any:
 def positive(input: Any) -> Any:
     """Return the array itself."""
     return input
+
+
+def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
+    """Return the shape to which arrays of these shapes are broadcast."""
+    return tuple(np.broadcast_shapes(*shapes))
+
+
+def normal(mean: Any, std: Any = 1.0, size: Any = None, **options: Any) -> Any:
+    """Return normally distributed numbers of a mean and a standard deviation: numbers or arrays."""
+    if size is None:
+        size = np.broadcast_shapes(np.shape(mean), np.shape(std))
+        given = mean if hasattr(mean, "sycl_queue") else std
+        if not hasattr(given, "sycl_queue"):
+            raise TypeError("normal: size must be given if mean and std are numbers")
+        options = {"dtype": str(given.dtype), "device": given.sycl_queue, **options}
+    return with_methods(F.add(F.mul(F.randn(*size, **options), std), mean))
+
+
+def get_default_dtype() -> str:
+    """Return float32, the dtype of arrays made from Python's numbers."""
+    return "float32"
+
+
+def set_float32_matmul_precision(precision: str) -> None:
+    """Do nothing: float32 is multiplied in float32, which no setting makes less precise."""
+
+
+class distributed:  # noqa: N801 - torch's name
+    """``torch.distributed`` for code that checks it; ``sycl_dnn.distributed`` trains in groups."""
+
+    @staticmethod
+    def is_available() -> bool:
+        """Return False."""
+        return False
+
+    is_initialized = is_available
 
 
 def isin(elements: Any, test_elements: Any) -> Any:

@@ -16,7 +16,7 @@ import dpnp
 import numpy as np
 
 import sycl_dnn
-from sycl_dnn import functional, nn  # noqa: F401 - ``nn`` is one of the names
+from sycl_dnn import _torch_habits, functional, nn  # noqa: F401 - ``nn`` is one of the names
 from sycl_dnn.nn import torch_autograd as autograd  # noqa: F401
 from sycl_dnn.nn import torch_compositions
 from sycl_dnn.nn.torch_autograd import func
@@ -182,4 +182,5 @@ def __getattr__(name: str) -> Any:
         return lambda input, *args, **kwargs: getattr(input, name)(*args, **kwargs)
     raise AttributeError(
         f"torch_names: {name!r} is not a name of torch's that sycl_dnn has; see docs/pytorch.md"
+        + _torch_habits.hint("torch", name)
     )

@@ -13,6 +13,7 @@ from dpnp.exceptions import ExecutionPlacementError
 from sycl_dnn._dpnp import address, array_in
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import allocation, foreign_arrays, functions, stored_arrays  # noqa: F401
+from sycl_dnn.trace.array_device import device_on
 from sycl_dnn.trace.array_methods import Reductions
 from sycl_dnn.trace.values import Operators, Tensor
 
@@ -158,8 +159,8 @@ class Array(Reductions, Operators):
 
     @property
     def device(self) -> Any:
-        """The device, as ``dpnp.ndarray.device``."""
-        return self.data.device
+        """The device, as ``dpnp.ndarray.device``, with torch's ``type`` and ``index``."""
+        return device_on(self.data.sycl_queue)
 
     @property
     def usm_type(self) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 from sycl_dnn._torch_habits import hint as hint_for
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import functions
+from sycl_dnn.trace.array_device import device_on
 from sycl_dnn.trace.cloning import clone_of
 from sycl_dnn.trace.refusals import (
     NO_ATTRIBUTES,
@@ -233,8 +234,8 @@ class ArrayMethods(Reductions):
 
     @property
     def device(self) -> Any:
-        """The device of the call that is traced, as dpnp's functions accept it."""
-        return self.sycl_queue
+        """The device of the call that is traced, with torch's ``type`` and ``index``."""
+        return device_on(self.sycl_queue)
 
     @property
     def real(self) -> Any:

@@ -21,6 +21,7 @@ import dpnp
 from sycl_dnn import _torch_habits
 from sycl_dnn._dpnp import array_of_class, bits_as, in_dtype
 from sycl_dnn.trace import functions
+from sycl_dnn.trace.array_device import device_on
 from sycl_dnn.trace.torch_methods import (
     ADDED,
     NUMPY_WORDS,
@@ -342,6 +343,11 @@ class ModuleArray(dpnp.ndarray):  # type: ignore[misc]
         """Set ``requires_grad``."""
         self.requires_grad = requires_grad
         return self
+
+    @property
+    def device(self) -> Any:
+        """The device, with torch's ``type`` and ``index``."""
+        return device_on(self.sycl_queue)
 
     @property
     def T(self) -> Any:  # noqa: N802

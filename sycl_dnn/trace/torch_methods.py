@@ -286,7 +286,9 @@ WRITERS = frozenset((
     "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "clip", "divide", "erfc", "frac",
     "greater", "greater_equal", "hypot", "index_copy", "index_fill", "index_put", "less",
     "less_equal", "logical_xor", "multiply", "negative", "not_equal", "scatter_reduce", "sinc",
-    "subtract", "true_divide", "xlogy",
+    "subtract", "true_divide", "xlogy", "acosh", "atanh", "bitwise_left_shift",
+    "bitwise_right_shift", "copysign", "deg2rad", "digamma", "erfinv", "heaviside", "lgamma",
+    "masked_scatter", "rad2deg",
 ))  # fmt: skip
 
 
@@ -379,6 +381,7 @@ ADDED: dict[str, Callable[..., Any]] = {
 #: Attributes that dpnp's arrays lack.
 _FACTS: dict[str, Callable[..., Any]] = {
     "grad_fn": lambda x: None, "is_cuda": lambda x: x.sycl_device.is_gpu,
+    "is_sparse": lambda x: False,
     "is_xpu": lambda x: x.sycl_device.is_gpu, "layout": lambda x: "strided",
 }  # fmt: skip
 

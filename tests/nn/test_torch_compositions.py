@@ -38,6 +38,21 @@ CALLS = [
     ("t.kron(a, b[:2])", "np.kron(a, b[:2])"),
     ("t.trapezoid(a, dx=0.5)", "((a[:, 1:] + a[:, :-1]) / 4).sum(1)"),
     ("t.trapezoid(a, v, dim=0)", "((a[1:] + a[:-1]) / 2 * np.diff(v)[:, None]).sum(0)"),
+    ("t.det(a)", "np.linalg.det(a)"),
+    ("t.inverse(a)", "np.linalg.inv(a)"),
+    ("t.slogdet(a)[1]", "np.linalg.slogdet(a)[1]"),
+    ("t.matrix_power(a, 2)", "a @ a"),
+    ("t.logdet(t.stack([a, -a, 0 * a]))", "np.log([*np.linalg.det([a, -a]), 0])"),
+    ("t.cholesky(a @ a.T, upper=True)", "np.linalg.cholesky(a @ a.T).T"),
+    ("abs(t.svd(a[:2]).V.mT)", "abs(np.linalg.svd(a[:2], False)[2])"),
+    ("abs(t.svd(a[:2], some=False).V)", "abs(np.linalg.svd(a[:2])[2].T)"),
+    ("abs(t.qr(a[:, :2])[1])", "abs(np.linalg.qr(a[:, :2])[1])"),
+    ("t.chain_matmul(a, b, a)", "a @ b @ a"),
+    ("t.spmm(a, b)", "a @ b"),
+    ("t.t(a) + t.t(v)", "a.T + v"),
+    ("t.detach(a)", "a"),
+    ("t.diagflat(a[:2], 1)", "np.diagflat(a[:2], 1)"),
+    ("t.split_with_sizes(a, [1, 2])[1]", "a[1:]"),
     ("t.searchsorted(s, a)", "np.searchsorted(s, a)"),
     ("t.bucketize(a, s, right=True)", "np.searchsorted(s, a, 'right')"),
     ("t.max(a, b)", "np.maximum(a, b)"),
@@ -195,3 +210,97 @@ def test_new_arrays_have_torchs_methods_while_a_module_is_built():
             ]  # fmt: skip
 
     assert [x.dtype.name for x in Built().made] == ["float32", "float32", "float32", "int64"]
+
+
+def test_devices_have_the_attributes_of_torchs(queue):
+    kind = "cpu" if queue.sycl_device.is_cpu else "xpu"
+    met = []
+
+    class Fused(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = nn.Linear(2, 2)
+            met.append(self.linear.weight.device)
+
+        def forward(self, x):
+            met.extend((x.device, self.linear.weight.device, self.linear(x).device))
+            if x.device.type != "cpu":
+                return self.linear(x) + torch_names.zeros(2, device=x.device)
+            return self.linear(x) + F.ones(2, device=x.device)
+
+    net = Fused().to(queue)
+    x = dpnp.ones((3, 2), dtype="f4", sycl_queue=queue)
+    shift = float(kind == "cpu")
+    for result in (net(x), sycl_dnn.compile(lambda net, x: net(x))(net, x)):
+        np.testing.assert_allclose(
+            result.asnumpy(), (net.linear(x).asnumpy() + shift), rtol=1e-6, atol=1e-6
+        )
+    met.append(F.astype(x, "bfloat16").device)
+    assert {place.type for place in met[1:]} == {kind}
+    assert all((place.index is None) == (place.type == "cpu") for place in met)
+    assert all(place == x.device and place.sycl_queue == queue for place in met[1:])
+    assert dpnp.ones(2, device=met[-1]).sycl_queue == queue
+    assert net.to(x.device) is net
+    assert net.to(met[-1]).linear.weight.sycl_queue == queue
+
+
+def test_names_of_environments_and_shapes():
+    assert torch_names.broadcast_shapes((3, 1), (1, 4), (4,)) == (3, 4)
+    assert torch_names.get_default_dtype() == torch_names.float32
+    assert torch_names.distributed.is_available() is torch_names.distributed.is_initialized()
+    torch_names.set_float32_matmul_precision("high")
+    weight = torch_names.ones(4, 3, 5)
+    assert nn.init._calculate_fan_in_and_fan_out(weight) == (15, 20)
+
+
+def test_normal_numbers_have_the_given_mean_and_deviation(queue):
+    with pytest.raises(TypeError, match="normal: size must be given"):
+        torch_names.normal(0.0, 1.0)
+    sycl_dnn.manual_seed(0)
+    means = dpnp.asarray([[1e4], [-1e4]], dtype="f4", sycl_queue=queue)
+    drawn = torch_names.normal(means, 2.0)
+    assert drawn.shape == (2, 1)
+    assert drawn.sycl_queue == queue
+    np.testing.assert_allclose(drawn.asnumpy(), means.asnumpy(), atol=20)
+    drawn = torch_names.normal(3.0, 0.5, (4000,)).asnumpy()
+    assert abs(drawn.mean() - 3) < 0.05
+    assert abs(drawn.std() - 0.5) < 0.05
+
+
+def test_dense_arrays_say_so_where_torch_has_sparse_ones():
+    x = torch_names.eye(3)
+    with pytest.raises(AttributeError, match="to_sparse'; arrays are dense here, and F.mm"):
+        x.to_sparse()
+    with pytest.raises(AttributeError, match=r"sparse_coo_tensor.*dense here: F.zeros.*index_put"):
+        _ = torch_names.sparse_coo_tensor
+    with pytest.raises(AttributeError, match=r"sycl_dnn.load\(path\)"):
+        _ = torch_names.load
+
+    class Reads(nn.Module):
+        def forward(self, x):
+            return x * 2 if x.is_sparse else x * 3
+
+    assert Reads()(x).asnumpy().trace() == 9
+
+
+@pytest.mark.parametrize("name", ["erfinv", "acosh", "atanh", "lgamma", "digamma", "deg2rad"])
+def test_functions_of_one_array_also_write(name, queue):
+    values = np.array([0.25, -0.5, 0.75], "f4") + (1.5 if name == "acosh" else 0)
+
+    class Writes(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(torch_names.tensor(values))
+            getattr(self.weight.data, name + "_")()
+
+        def forward(self, x):
+            y = x * 1
+            getattr(y, name + "_")()
+            return y
+
+    x = dpnp.asarray(values, sycl_queue=queue)
+    expected = getattr(F, name)(x).asnumpy()
+    net = Writes()
+    np.testing.assert_array_equal(net.weight.asnumpy(), expected)
+    np.testing.assert_allclose(net.to(queue)(x).asnumpy(), expected, rtol=1e-6)
+    np.testing.assert_array_equal(x.asnumpy(), values)

@@ -33,6 +33,7 @@ from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops import arithmetic as ops
 from sycl_dnn.ops.shape import broadcast_to
 from sycl_dnn.ops.special_functions import MODULUS, signbit
+from sycl_dnn.trace import functions
 from sycl_dnn.trace.pointwise import binary, linear_map
 from sycl_dnn.trace.reductions import reduce
 from sycl_dnn.trace.values import Tensor
@@ -296,6 +297,20 @@ def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
 def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Return the mean over axes."""
     return _reduced("mean", A.reduction_mean, input, dim, keepdim, dtype)
+
+
+@of_complex
+def var(input: Tensor, dim: Any = None, *, correction: float = 1, keepdim: bool = False) -> Tensor:
+    """Return the sum of the variances of both parts, which is real."""
+    parts = (functions.real(input), functions.imag(input))
+    return functions.add(*(functions.var(x, dim, correction=correction, keepdim=keepdim)
+                           for x in parts))  # fmt: skip
+
+
+@of_complex
+def std(input: Tensor, dim: Any = None, *, correction: float = 1, keepdim: bool = False) -> Tensor:
+    """Return the square root of the variance."""
+    return functions.sqrt(var(input, dim, correction=correction, keepdim=keepdim))
 
 
 @of_complex

@@ -213,6 +213,13 @@ def test_reductions(queue):
                   "prod": z.prod(1, keepdims=True) / z}[name]  # fmt: skip
         assert_near(pullback(seed)[0], g[:, None] * slopes.conj(), 1e-3)
         assert_near(getattr(F, name)(array), np.asarray(getattr(z, name)()), 1e-3)
+    for name in ("var", "std"):  # NumPy's are the same sums over both parts, also real
+        statistic = getattr(F, name)
+        assert_near(statistic(array, 1, correction=0), getattr(z, name)(1))
+        assert_near(statistic(array, 0, keepdim=True), getattr(z, name)(0, ddof=1, keepdims=True))
+    _, pullback = sycl_dnn.vjp(lambda z: F.var(z, 1), array)
+    centered = z - z.mean(1, keepdims=True)
+    assert_near(pullback(on(queue, g.real.copy())[0])[0], g.real[:, None] * centered / 2)
     assert_near(F.cumsum(array, 1), z.cumsum(1))
     assert_near(F.cumprod(array, 1), z.cumprod(1), 1e-4)
     assert_near(F.norm(array), np.asarray(np.linalg.norm(z)))
