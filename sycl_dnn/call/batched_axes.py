@@ -23,6 +23,8 @@ def pointwise(call: Call) -> Any:
     # Arrays without axes do not widen others, but a batch of them would.
     if len({str(v.dtype) for v in operands.values()}) > 1 and len(
         {v.ndim == 0 for v in operands.values()}) > 1:  # fmt: skip
+        if not call.batching.size:
+            raise NoRule
         samples = {n: call.batching.sample(v, 0) for n, v in operands.items()}
         result = F.astype(result, call.of(**samples).dtype)
     return result

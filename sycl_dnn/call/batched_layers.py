@@ -181,7 +181,8 @@ def pad(call: Call) -> Any:
 
 
 def instance_norm(call: Call) -> Any:
-    """Normalize each image alone, without weights of samples or statistics."""
+    """Normalize each image alone."""
+    _refuse_shared_statistics(call, call["use_input_stats"])
     if call["running_mean"] is not None or call["running_var"] is not None:
         raise NoRule
     return images("input")(call)
@@ -189,9 +190,38 @@ def instance_norm(call: Call) -> Any:
 
 def batch_norm(call: Call) -> Any:
     """Scale and shift by the same statistics; those of samples are computed for each."""
+    _refuse_shared_statistics(call, call["training"])
     if call["training"]:
         raise NoRule
     return images("input")(call)
+
+
+def _refuse_shared_statistics(call: Call, is_updated: bool) -> None:
+    names = ("running_mean", "running_var")
+    if is_updated and any(call[n] is not None and not call.is_batched(n) for n in names):
+        raise TypeError(
+            f"{call.name}: running statistics must not be updated by samples of vmap that share "
+            "them; use eval(), or a layer without track_running_stats"
+        )
+
+
+# --- Random masks
+
+
+def channel_dropout(call: Call) -> Any:
+    """Draw a mask for each channel of each sample."""
+    call.only("input")
+    n_axes, x = call["n_axes"], call["input"]
+    # A sample of three axes is (N, C, W) to ``dropout2d``.
+    if x.ndim == n_axes + 1 and n_axes != 2:
+        return call.of(input=x.whole)
+    return images("input")(call)
+
+
+def alpha_dropout(call: Call) -> Any:
+    """Draw a mask for each element, or for each channel, of each sample."""
+    call.only("input")
+    return images("input")(call) if call["of_features"] else call.of(input=call["input"].whole)
 
 
 # --- Losses

@@ -62,7 +62,9 @@ _ROWS: list[tuple[Rule, str]] = [
 ]  # fmt: skip
 #: Of operations that functions of several kinds of arguments call.
 _INNER: dict[str, Rule] = {
-    "_astype": axes.pointwise, "_dropout": axes.pointwise, "_one_hot": axes.like,
+    "_astype": axes.pointwise, "_dropout": axes.pointwise, "_gumbel_softmax": axes.along("dim"),
+    "_of_channels": layers.channel_dropout, "_of_selu": layers.alpha_dropout,
+    "_one_hot": axes.like,
 }  # fmt: skip
 
 

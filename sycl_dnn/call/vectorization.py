@@ -51,8 +51,8 @@ def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> C
     Most functions run once over the whole batch. Others run for each sample, in one program: among
     them recurrent layers, batch normalization and indexing by arrays that differ.
     ``vmap(grad(f))`` computes the gradients of samples, ``vmap(f)`` inside ``grad`` that of all.
-    Random numbers of a mapped array (``dropout``) differ from sample to sample; those that a
-    function draws for itself (``rand``) are the same.
+    Random numbers for a mapped array (``dropout``, ``rand_like``, ``bernoulli``) differ from sample
+    to sample; those that a function draws for itself (``rand``) are the same.
 
     Examples
     --------

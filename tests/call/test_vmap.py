@@ -180,12 +180,35 @@ def test_other_axes_never_reach_the_batch(x):
     assert vmap(lambda row: row.sum())(x[:0]).shape == (0,)
 
 
-def test_random_numbers_of_mapped_arrays_differ(x):
+@pytest.mark.parametrize(
+    ("draw", "count"),
+    [
+        (lambda row: F.dropout(row, 0.5), 4), (lambda row: F.bernoulli(row * 0.5), 4),
+        (lambda row: F.rand_like(row), 4), (lambda row: F.randn_like(row), 4),
+        (lambda row: F.rrelu(-row, training=True), 4), (lambda row: F.multinomial(row, 32), 4),
+        (lambda row: F.gumbel_softmax(row, dim=0), 4),
+        (lambda row: F.alpha_dropout(row, 0.5, True), 4),
+        (lambda row: F.dropout1d(row.reshape(64, 1), 0.5), 4),
+        (lambda row: F.dropout2d(row.reshape(1, 64, 1), 0.5), 4),
+        (lambda row: F.dropout2d(row.reshape(2, 32, 1, 1), 0.5), 4),
+        (lambda row: F.feature_alpha_dropout(row.reshape(1, 64, 1), 0.5, True), 4),
+        (lambda row: nn.Dropout(0.5).train()(row), 4),
+        (lambda row: row + F.rand(64), 1), (lambda row: F.rand_like(F.ones(64)) + row, 1),
+    ],
+)  # fmt: skip
+def test_random_numbers_of_mapped_arrays_differ(x, draw, count):
     ones = dpnp.ones((4, 64), dtype="f4", sycl_queue=x.sycl_queue)
-    dropped = dpnp.asnumpy(vmap(lambda row: F.dropout(row, 0.5))(ones))
-    assert len({row.tobytes() for row in dropped}) == 4
-    drawn = dpnp.asnumpy(vmap(lambda row: row + F.rand(64))(ones))
-    assert len({row.tobytes() for row in drawn}) == 1
+    rows = dpnp.asnumpy(vmap(draw)(ones))
+    assert len({row.tobytes() for row in rows}) == count
+    assert not np.array_equal(rows, dpnp.asnumpy(vmap(draw)(ones)))
+
+
+def test_running_statistics_are_not_those_of_samples(x):
+    net = nn.BatchNorm1d(4).to(x.sycl_queue)
+    with pytest.raises(TypeError, match="must not be updated by samples of vmap that share them"):
+        vmap(lambda row: net(F.stack([row, row * 2])))(x)
+    net.eval()
+    _near(vmap(lambda row: net(F.unsqueeze(row, 0))[0])(x), dpnp.asnumpy(net(x)))
 
 
 def test_repeated_calls_follow_their_arguments(x):

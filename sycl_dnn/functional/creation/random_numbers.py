@@ -119,6 +119,9 @@ def _like(name: str, input: Any, dtype: Any) -> Any:
     if not hasattr(input, "dtype") or not hasattr(input, "sycl_queue"):
         raise TypeError(f"{name}: input must be an array, got {type(input).__name__}")
     input = of_this_call(input)
+    whole = getattr(input, "whole", None)
+    if whole is not None:  # samples of ``vmap`` have numbers of their own
+        return input.trace.wrapped(_like(name, whole, dtype))
     kind = dtypes.name_of(input.dtype) if dtype is None else dtype
     trace = input.trace if isinstance(input, Tensor) else None
     queue = None if trace is not None else input.sycl_queue
