@@ -21,7 +21,7 @@ from sycl_dnn import _core
 
 __all__ = [
     "FAULTS", "LARGE", "NEEDED", "address", "array_in", "array_maker", "array_of_class", "bits_as",
-    "host_view", "in_dtype", "is_memory", "is_readable", "on_host", "place", "usm_array", "view",
+    "host_view", "in_dtype", "is_memory", "is_readable", "place", "usm_array", "view",
 ]  # fmt: skip
 
 #: Bytes below which memory does not move to huge pages.
@@ -211,12 +211,4 @@ def host_view(array: Any) -> np.ndarray:
     queue = array.sycl_queue
     SequentialOrderManager[queue].wait()
     queue.wait()
-    return on_host(array)
-
-
-def on_host(array: Any) -> np.ndarray:
-    """Return a NumPy array over the memory of a usm_ndarray whose work is complete.
-
-    Requires ``is_readable``.
-    """
     return np.asarray(_OnHost(array))

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Python classes ResultPool, CallPlan and CallTable: the fast path of repeated calls.
+#include <pybind11/numpy.h>
+
 #include <sycl/sycl.hpp>
 
 #include "base/dpctl_api.hpp"
@@ -10,6 +12,7 @@
 #include "calls/reverse_call.hpp"
 #include "engine/huge_pages.hpp"
 #include "graph/graph_sequence.hpp"
+#include "program/run_program.hpp"
 
 namespace sycl_dnn {
 
@@ -99,9 +102,21 @@ void use_huge_pages(const py::object &queue, const py::object &memory, bool is_f
     use(device, buffer.pointer, buffer.nbytes);
 }
 
+py::array host_copy(const py::object &array) {
+    const py::dtype dtype(array.attr("dtype"));
+    auto strides = array.attr("strides").cast<std::vector<py::ssize_t>>();
+    for (py::ssize_t &stride : strides) stride *= dtype.itemsize();
+    // Without an owner of the memory, pybind11 copies.
+    return {dtype, array.attr("shape").cast<std::vector<py::ssize_t>>(), strides,
+            address_of(array)};
+}
+
 }  // namespace
 
 void bind_calls(py::module_ &m) {
+    m.def("host_copy", &host_copy, py::arg("array"),
+          "Return a NumPy array with the values of a usm_ndarray, whose memory the CPU can access "
+          "and on which no work is pending.");
     m.def("use_huge_pages", &use_huge_pages, py::arg("queue"), py::arg("memory"),
           py::arg("is_fresh"),
           "Request huge pages for a dpctl.memory object of a CPU; moves pages already written.");

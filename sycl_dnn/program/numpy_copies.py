@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import dpnp
-import numpy as np
 
 from sycl_dnn import tree
-from sycl_dnn._dpnp import is_readable, on_host
+from sycl_dnn._core import host_copy
+from sycl_dnn._dpnp import is_readable
 from sycl_dnn.program.place import synchronize
 from sycl_dnn.trace.array import Array
 
@@ -49,16 +50,25 @@ def asnumpy(x: Any) -> Any:
     """
     if isinstance(x, (dpnp.ndarray, Array)):
         return _copies([x])[0]
+    if type(x) in (list, tuple) and all(isinstance(v, dpnp.ndarray) for v in x):
+        return type(x)(_copies(x))
     leaves, structure = tree.flatten(x)
     return tree.unflatten(structure, _copies(leaves))
 
 
-def _copies(values: list[Any]) -> list[Any]:
-    values = [v.astype("float32") if isinstance(v, Array) else v for v in values]
-    read = [isinstance(v, dpnp.ndarray) and is_readable(v.get_array()) for v in values]
-    for queue in {v.sycl_queue: None for v, is_read in zip(values, read, strict=True) if is_read}:
-        synchronize(queue)
-    return [
-        np.array(on_host(v.get_array())) if is_read else v.asnumpy() if hasattr(v, "asnumpy") else v
-        for v, is_read in zip(values, read, strict=True)
-    ]
+def _copies(values: Sequence[Any]) -> list[Any]:
+    """Return copies of arrays; results of calls are mostly on one queue."""
+    copies: list[Any] = []
+    waited: list[Any] = []
+    for value in values:
+        array = value.astype("float32") if isinstance(value, Array) else value
+        memory = array.get_array() if isinstance(array, dpnp.ndarray) else None
+        if memory is None or not is_readable(memory):
+            copies.append(array.asnumpy() if hasattr(array, "asnumpy") else array)
+            continue
+        queue = memory.sycl_queue
+        if queue not in waited or array is not value:  # which was converted after the wait
+            synchronize(queue)
+            waited.append(queue)
+        copies.append(host_copy(memory))
+    return copies
