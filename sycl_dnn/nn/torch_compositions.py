@@ -345,6 +345,10 @@ def set_float32_matmul_precision(precision: str) -> None:
     """Do nothing: float32 is multiplied in float32, which no setting makes less precise."""
 
 
+def set_printoptions(**options: Any) -> None:
+    """Do nothing: arrays are printed as NumPy's, by ``numpy.set_printoptions``."""
+
+
 class distributed:  # noqa: N801 - torch's name
     """``torch.distributed`` for code that checks it; ``sycl_dnn.distributed`` trains in groups."""
 

@@ -249,6 +249,9 @@ def test_names_of_environments_and_shapes():
     assert torch_names.get_default_dtype() == torch_names.float32
     assert torch_names.distributed.is_available() is torch_names.distributed.is_initialized()
     torch_names.set_float32_matmul_precision("high")
+    text = repr(torch_names.ones(3))
+    torch_names.set_printoptions(linewidth=20, profile="long")
+    assert repr(torch_names.ones(3)) == text
     weight = torch_names.ones(4, 3, 5)
     assert nn.init._calculate_fan_in_and_fan_out(weight) == (15, 20)
 
