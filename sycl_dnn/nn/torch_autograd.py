@@ -14,7 +14,7 @@ from typing import Any
 
 from sycl_dnn import functional as F
 from sycl_dnn import tree
-from sycl_dnn.call import jacobians, reverse, vectorization
+from sycl_dnn.call import jacobians, reverse
 from sycl_dnn.call.custom_gradients import custom_vjp
 from sycl_dnn.nn.hooks import mapped
 from sycl_dnn.trace import nested_arguments
@@ -388,38 +388,3 @@ def _arguments(inputs: Any) -> tuple[tuple[Any, ...], Any]:
     if isinstance(inputs, tuple):
         return inputs, tuple(range(len(inputs)))
     return (inputs,), 0
-
-
-def _vmap(
-    func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error",
-    *, chunk_size: int | None = None,
-) -> Callable[..., Any]:  # fmt: skip
-    """Return a function of a batch, as ``sycl_dnn.vmap``; the batch is one program, never chunks.
-
-    Raises
-    ------
-    ValueError
-        ``randomness`` is ``"same"``: masks of samples differ.
-    """
-    if randomness not in ("error", "different"):
-        raise ValueError(f"vmap: randomness must be 'error' or 'different', got {randomness!r}")
-    return vectorization.vmap(func, in_dims, out_dims)
-
-
-class func:  # noqa: N801 - torch's name
-    """``torch.func``: transforms of functions."""
-
-    grad = staticmethod(reverse.grad)
-    vjp = staticmethod(reverse.vjp)
-    jvp = staticmethod(jacobians.jvp)
-    vmap = staticmethod(_vmap)
-    jacrev = jacfwd = staticmethod(jacobians.jacobian)
-    hessian = staticmethod(jacobians.hessian)
-
-    @staticmethod
-    def grad_and_value(
-        func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False
-    ) -> Callable[..., Any]:
-        """Return a function that computes a gradient and the value, in this order."""
-        both = reverse.value_and_grad(func, argnums, has_aux)
-        return lambda *args, **kwargs: both(*args, **kwargs)[::-1]
