@@ -26,14 +26,6 @@ def _clip(x: Node, alpha: float, beta: float) -> Node:
     return ops.CLAMP(x, low=alpha, high=beta)
 
 
-def _hardsigmoid(x: Node, alpha: float, beta: float) -> Node:
-    return ops.CLAMP(_linear(x, alpha, beta), low=0.0, high=1.0)
-
-
-def _relu(x: Node, alpha: float, beta: float) -> Node:
-    return activation.LEAKY_RELU(x, slope=alpha) if alpha else activation.RELU(x)
-
-
 #: By oneDNN's element-wise algorithm: a function of a node, alpha and beta.
 FUNCTIONS: dict[A, Callable[[Node, float, float], Node]] = {
     A.eltwise_abs: lambda x, a, b: ops.ABS(x),
@@ -43,14 +35,18 @@ FUNCTIONS: dict[A, Callable[[Node, float, float], Node]] = {
     A.eltwise_exp: lambda x, a, b: ops.EXP(x),
     A.eltwise_gelu_erf: lambda x, a, b: activation.GELU(x),
     A.eltwise_gelu_tanh: lambda x, a, b: activation.GELU_TANH(x),
-    A.eltwise_hardsigmoid: _hardsigmoid,
+    A.eltwise_hardsigmoid: lambda x, alpha, beta: ops.CLAMP(
+        _linear(x, alpha, beta), low=0.0, high=1.0
+    ),
     A.eltwise_hardswish: lambda x, a, b: activation.HARDSWISH(x, slope=a, shift=b),
     A.eltwise_linear: _linear,
     A.eltwise_log: lambda x, a, b: ops.LOG(x),
     A.eltwise_logistic: lambda x, a, b: ops.SIGMOID(x),
     A.eltwise_mish: lambda x, a, b: activation.MISH(x),
     A.eltwise_pow: _power,
-    A.eltwise_relu: _relu,
+    A.eltwise_relu: lambda x, alpha, beta: (
+        activation.LEAKY_RELU(x, slope=alpha) if alpha else activation.RELU(x)
+    ),
     A.eltwise_round: lambda x, a, b: ops.ROUND(x),
     A.eltwise_soft_relu: lambda x, a, b: activation.SOFTPLUS(x, beta=a, threshold=math.inf),
     A.eltwise_sqrt: lambda x, a, b: ops.SQRT(x),

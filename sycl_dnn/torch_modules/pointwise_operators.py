@@ -23,21 +23,9 @@ _SAME = (
     "nan_to_num", "ne", "neg", "prelu", "reciprocal", "relu", "relu6", "remainder", "round",
     "rsqrt", "selu", "sigmoid", "sign", "silu", "sin", "sinh", "softplus", "softshrink", "sqrt",
     "square", "tan", "tanh", "threshold", "trunc", "where",
-    "copysign", "deg2rad", "digamma", "erfinv", "float_power", "fmax", "fmin", "frac", "heaviside",
-    "hypot", "lgamma", "logaddexp2", "rad2deg", "signbit", "sinc", "xlogy",
+    "add", "copysign", "deg2rad", "digamma", "div", "erfinv", "float_power", "fmax", "fmin", "frac",
+    "heaviside", "hypot", "lgamma", "logaddexp2", "rad2deg", "signbit", "sinc", "sub", "xlogy",
 )  # fmt: skip
-
-
-def _sum(x: Any, y: Any, alpha: float = 1) -> Any:
-    return F.add(x, y, alpha=alpha)
-
-
-def _difference(x: Any, y: Any, alpha: float = 1) -> Any:
-    return F.sub(x, y, alpha=alpha)
-
-
-def _quotient(x: Any, y: Any, rounding_mode: str | None = None) -> Any:
-    return F.div(x, y, rounding_mode=rounding_mode)
 
 
 def _power(x: Any, exponent: Any) -> Any:
@@ -77,21 +65,18 @@ def _drawn(x: Any, p: float | None = None, **options: Any) -> Any:
 
 ROWS: dict[str, Callable[..., Any]] = {
     **{name: getattr(F, name) for name in _SAME},
-    "add": _sum,
     "alias": _unchanged,
     "bernoulli": _drawn,
     "clone": _unchanged,
     "contiguous": _unchanged,
     "copy": lambda x, source, *_: F.expand(F.astype(source, str(x.dtype)), x.shape),
     "detach": lambda x: stop_gradient(x),
-    "div": _quotient,
     "elu": _elu,
     "fill": _filled,
     "lift_fresh_copy": _unchanged,
     "log_sigmoid": F.logsigmoid,
     "pow": _power,
     "rsub": lambda x, y, alpha=1: F.sub(y, x, alpha=alpha),
-    "sub": _difference,
     "to": _copied,
     "type_as": lambda x, y: F.astype(x, str(y.dtype)),
     "zero": lambda x: F.zeros_like(x),

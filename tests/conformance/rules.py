@@ -124,17 +124,9 @@ def _reduction(call: Call, name: str) -> Rule:
     return Rule(factor * max(epsilon(dtype), epsilon("f32")), zeros, absolute)
 
 
-def _exact(call: Call, name: str) -> Rule:
-    return Rule(0.0, 60.0)
-
-
 def _sum(call: Call, name: str) -> Rule:
     count, dtype = len(call.params["scales"]), call.tensors["dst"].dtype
     return Rule(epsilon(dtype) * count, 60.0, 2e-5 if dtype == "f32" else 0.0)
-
-
-def _reorder(call: Call, name: str) -> Rule:
-    return Rule(0.0, 80.0)
 
 
 def _norm(call: Call, name: str) -> Rule:
@@ -177,7 +169,7 @@ def _rnn(call: Call, name: str) -> Rule:
 RULES: dict[str, Callable[[Call, str], Rule]] = {
     **dict.fromkeys(("conv", "deconv", "ip"), _product),
     **dict.fromkeys(("bnorm", "lnorm", "gnorm"), _norm),
-    **dict.fromkeys(("concat", "shuffle"), _exact),
+    **dict.fromkeys(("concat", "shuffle"), lambda call, name: Rule(0.0, 60.0)),
     "matmul": _matmul,
     "eltwise": _eltwise,
     "binary": _binary,
@@ -186,7 +178,7 @@ RULES: dict[str, Callable[[Call, str], Rule]] = {
     "lrn": _lrn,
     "softmax": _softmax,
     "sum": _sum,
-    "reorder": _reorder,
+    "reorder": lambda call, name: Rule(0.0, 80.0),
     "resampling": _resampling,
     "reduction": _reduction,
     "rnn": _rnn,

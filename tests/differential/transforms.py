@@ -31,21 +31,9 @@ _doubled.defvjp(
 )
 
 
-def _checkpointed(loss: Loss) -> Loss:
-    return sycl_dnn.checkpoint(loss)  # type: ignore[no-any-return]
-
-
 def _twice_checkpointed(loss: Loss) -> Loss:
     inner = sycl_dnn.checkpoint(loss)
     return sycl_dnn.checkpoint(lambda f, o: inner(_same(f), o))  # type: ignore[no-any-return]
-
-
-def _by_a_rule(loss: Loss) -> Loss:
-    return lambda f, o: loss(_same(f), o)
-
-
-def _halved_and_doubled(loss: Loss) -> Loss:
-    return lambda f, o: loss(_doubled(sycl_dnn.tree.map(lambda v: v * 0.5, f)), o)
 
 
 def _inside_out(loss: Loss) -> Loss:
@@ -60,10 +48,6 @@ def _with_an_inner_gradient(loss: Loss) -> Loss:
         return value + sum(kept.values()) - sum(kept.values())
 
     return whole
-
-
-def _compiled_inside(loss: Loss) -> Loss:
-    return sycl_dnn.compile(loss)  # type: ignore[no-any-return]
 
 
 def _written(loss: Loss) -> Loss:
@@ -116,13 +100,15 @@ def _pushed_forward(loss: Loss) -> Loss:
 
 #: By name; those of ``EAGER`` read values, which ``compile`` refuses.
 TRANSFORMS: dict[str, Callable[[Loss], Loss]] = {
-    "checkpoint": _checkpointed,
+    "checkpoint": sycl_dnn.checkpoint,
     "checkpoint twice": _twice_checkpointed,
-    "rule": _by_a_rule,
-    "rule with residuals": _halved_and_doubled,
+    "rule": lambda loss: lambda f, o: loss(_same(f), o),
+    "rule with residuals": lambda loss: (
+        lambda f, o: loss(_doubled(sycl_dnn.tree.map(lambda v: v * 0.5, f)), o)
+    ),
     "inner": _inside_out,
     "inner constant": _with_an_inner_gradient,
-    "compile inside": _compiled_inside,
+    "compile inside": sycl_dnn.compile,
     "written": _written,
     "no_grad": _without_gradient_first,
     "branch": _branching,

@@ -110,22 +110,6 @@ SHAPES = ((8, 12, 1, 64), (2, 12, 3, 16), (1, 12, 3, 16), (2, 1, 3, 16), (2, 16,
 BINARY = ("add", "subtract", "multiply", "divide", "maximum", "minimum")
 
 
-def _alone(graph, x, draw):
-    return x
-
-
-def _relu(graph, x, draw):
-    return graph.relu(x)
-
-
-def _softmax(graph, x, draw):
-    return graph.softmax(x, axis=draw.randrange(len(x.shape)))
-
-
-def _layer_norm(graph, x, draw):
-    return graph.layer_norm(x, begin_norm_axis=-1, use_affine=False, keep_stats=False)
-
-
 def _reduce(graph, x, draw):
     axis = draw.choice([a for a, n in enumerate(x.shape) if n > 1])  # oneDNN refuses length 1
     return graph.reduce_mean(x, axes=[axis], keep_dims=True)
@@ -136,7 +120,16 @@ def _product(graph, x, draw):
     return graph.matmul(x, weights)
 
 
-FIRST = {f.__name__[1:]: f for f in (_alone, _relu, _softmax, _layer_norm, _reduce, _product)}
+FIRST = {
+    "alone": lambda graph, x, draw: x,
+    "relu": lambda graph, x, draw: graph.relu(x),
+    "softmax": lambda graph, x, draw: graph.softmax(x, axis=draw.randrange(len(x.shape))),
+    "layer_norm": lambda graph, x, draw: graph.layer_norm(
+        x, begin_norm_axis=-1, use_affine=False, keep_stats=False
+    ),
+    "reduce": _reduce,
+    "product": _product,
+}
 
 
 def chain(first, shape, order, axes, name, swapped, kind, seed):

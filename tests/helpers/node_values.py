@@ -99,24 +99,12 @@ def _scattered(into, values, index, axis, function):
     return into
 
 
-def _scatter_add(values, index, axis, shape):
-    return _scattered(np.zeros(shape), values, index, axis, np.add.at)
-
-
-def _scatter(x, values, index, axis):
-    return _scattered(x, values, index, axis, lambda into, at, v: into.__setitem__(at, v))
-
-
 def _scatter_by(ufunc):
     return lambda x, values, index, axis: _scattered(x, values, index, axis, ufunc.at)
 
 
 def _border(x, widths, mode):
     return np.pad(x, widths, mode={"replicate": "edge", "circular": "wrap"}.get(mode, mode))
-
-
-def _log_softmax(x, axis):
-    return special.log_softmax(x, axis=axis)
 
 
 def _float(dtype):
@@ -150,7 +138,13 @@ VALUES = {
     "broadcast_to": lambda x, shape: np.broadcast_to(x, shape),
     "slice": lambda x, cuts: x[_slices(cuts)], "place": _place,
     "concat": lambda *arrays, axis: np.concatenate(arrays, axis),
-    "iota": _iota, "gather": _gather, "scatter_add": _scatter_add, "scatter": _scatter,
+    "iota": _iota, "gather": _gather,
+    "scatter_add": lambda values, index, axis, shape: _scattered(
+        np.zeros(shape), values, index, axis, np.add.at
+    ),
+    "scatter": lambda x, values, index, axis: _scattered(
+        x, values, index, axis, lambda into, at, v: into.__setitem__(at, v)
+    ),
     "scatter_mul": _scatter_by(np.multiply), "scatter_max": _scatter_by(np.maximum),
     "scatter_min": _scatter_by(np.minimum),
     "flip": lambda x, axes: np.flip(x, axes),
@@ -162,7 +156,7 @@ VALUES = {
     "cummax": _scan(np.maximum), "cummin": _scan(np.minimum),
     "cummax_index": _places(np.greater_equal), "cummin_index": _places(np.less_equal),
     "linear_recurrence": _recurrence, "softmax": _along(special.softmax),
-    "log_softmax": _log_softmax, "matmul": np.matmul,
+    "log_softmax": lambda x, axis: special.log_softmax(x, axis=axis), "matmul": np.matmul,
 }  # fmt: skip
 
 
