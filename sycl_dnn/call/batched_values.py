@@ -19,7 +19,7 @@ from sycl_dnn.call.batched_call import Call, NoRule, aligned
 from sycl_dnn.call.recorded_tensor import OF_VALUES
 from sycl_dnn.trace import cloning, gradients, nested_arguments
 from sycl_dnn.trace import functions as F
-from sycl_dnn.trace.indexing import numbers_of, put, taken_from
+from sycl_dnn.trace.indexing import full_key, numbers_of, put, taken_from
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.torch_methods import overwritten, unspoilt, written
 from sycl_dnn.trace.trace_state import running_trace
@@ -180,6 +180,10 @@ class Batching:
             "vmap: custom_vjp, checkpoint and autograd.Function have no rule for batches"
         )
 
+    def evaluated(self, tensor: Any, name: str) -> Any:
+        """Raise TypeError: a value differs from sample to sample."""
+        raise TypeError(_VALUES.format(name))
+
     # --- Calls
 
     def called(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -249,15 +253,15 @@ class Batching:
     def assign(self, tensor: BatchedTensor, key: Any, value: Any) -> None:
         """Do as ``tensor[key] = value`` for each sample."""
         items = key if isinstance(key, tuple) else (key,)
-        if not all(isinstance(item, _BASIC) and item is not True and item is not False
-                   for item in items):  # fmt: skip
+        if not all(type(item) in _BASIC for item in items):
             overwritten(tensor, ASSIGNMENT, put(tensor, key, value))
             return
+        full = full_key(tensor, key)
         if self.is_batched(value):
-            rank = len(F.expand(F.zeros(()), tensor.shape)[key].shape)
+            rank = sum(not isinstance(item, int) for item in full)
             value = aligned(value.whole, rank) if value.ndim <= rank else value.whole
-        key = (slice(None), *items)
-        tensor.whole[key] = value
+        whole_key = (slice(None), *full)
+        tensor.whole[whole_key] = value
 
     def refresh(self, tensor: BatchedTensor, reader: str) -> None:
         """Recompute a view if its source was written to since."""

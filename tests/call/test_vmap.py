@@ -156,6 +156,7 @@ def test_indices_and_writes(x):
     _near(vmap(f)(x, places), _each(lambda *a: sycl_dnn.vjp(f, *a)[0], x, places))
     _near(vmap(lambda row: row[np.array([2, 0])])(x), dpnp.asnumpy(x)[:, [2, 0]])
     _near(vmap(lambda row: row[None, ::-1])(x), dpnp.asnumpy(x)[:, None, ::-1])
+    _near(vmap(_without_negatives)(x), np.maximum(dpnp.asnumpy(x), 0))
     target = x.copy()
     vmap(lambda row: row.__imul__(3))(target)
     _near(target, dpnp.asnumpy(x) * 3)
@@ -247,6 +248,7 @@ def test_threads(x):
         (lambda x: vmap(lambda r: r, out_axes=2)(x), ValueError, r"out_axes must be in \[-2, 2\)"),
         (lambda x: vmap(lambda r: r if r.sum() > 0 else -r)(x), TypeError, "differs along"),
         (lambda x: vmap(lambda r: float(r[0]))(x), TypeError, "differs along the axis"),
+        (lambda x: vmap(lambda r: r[r > 0])(x), TypeError, "index: a value differs along"),
         (lambda x: vmap(_write_to_shared)(x), TypeError, "cannot be written to an array"),
         (lambda x: vmap(sycl_dnn.checkpoint(F.sin))(x), NotImplementedError, "no rule for batches"),
         (lambda x: vmap(F.histc)(F.cat([x] * 100)), NotImplementedError, "1 to 256, got 300"),
@@ -255,6 +257,12 @@ def test_threads(x):
 def test_refusals(x, call, error, text):
     with pytest.raises(error, match=text):
         call(x)
+
+
+def _without_negatives(row):
+    row = row * 1
+    row[row < 0] = 0
+    return row
 
 
 def _write_to_shared(row):
