@@ -19,6 +19,7 @@ import sycl_dnn
 from sycl_dnn import _torch_habits, functional, nn  # noqa: F401 - ``nn`` is one of the names
 from sycl_dnn.nn import torch_autograd as autograd  # noqa: F401
 from sycl_dnn.nn import torch_compositions
+from sycl_dnn.nn import torch_distributions as distributions  # noqa: F401
 from sycl_dnn.nn.torch_func import func
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace.array import Array

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bernoulli and categorical distributions."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from sycl_dnn import functional as F
+from sycl_dnn.call.custom_gradients import stop_gradient
+from sycl_dnn.nn.torch_distributions.distribution import (
+    Distribution,
+    arrays_of,
+    check_one_of,
+    clamped,
+)
+from sycl_dnn.trace.module_arrays import plain, with_methods
+
+
+class Bernoulli(Distribution):
+    """0 or 1, given the probability of 1 or its logit."""
+
+    _parameters = ("probs", "logits")
+
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: Any = None) -> None:
+        check_one_of("Bernoulli", probs, logits)
+        if probs is not None:
+            (probs,) = arrays_of(probs)
+            inner = clamped(probs)
+            logits = F.sub(F.log(inner), F.log1p(F.neg(inner)))
+        else:
+            (logits,) = arrays_of(logits)
+            probs = F.sigmoid(logits)
+        self.probs, self.logits = with_methods(probs), with_methods(logits)
+        super().__init__(probs.shape)
+
+    @property
+    def mean(self) -> Any:
+        """Mean."""
+        return self.probs
+
+    @property
+    def mode(self) -> Any:
+        """More likely value; NaN where both are equally likely."""
+        probs = plain(self.probs)
+        likelier = F.astype(F.ge(probs, 0.5), str(probs.dtype))
+        return with_methods(F.where(F.eq(probs, 0.5), math.nan, likelier))
+
+    @property
+    def variance(self) -> Any:
+        """Variance."""
+        probs = plain(self.probs)
+        return with_methods(F.mul(probs, F.sub(1, probs)))
+
+    def sample(self, sample_shape: Any = ()) -> Any:
+        """Return samples (*sample_shape, *batch_shape)."""
+        probs = F.expand(stop_gradient(plain(self.probs)), self._shape(sample_shape))
+        return with_methods(F.bernoulli(probs))
+
+    def log_prob(self, value: Any) -> Any:
+        """Return the logarithm of the probability."""
+        return with_methods(F.neg(self.cross_entropy(plain(value))))
+
+    def entropy(self) -> Any:
+        """Return the entropy in nats."""
+        return with_methods(self.cross_entropy(plain(self.probs)))
+
+    def cross_entropy(self, value: Any) -> Any:
+        """Return the cross-entropy of 0, 1 or probabilities of 1."""
+        logits, value = arrays_of(self.logits, value)
+        return F.binary_cross_entropy_with_logits(logits, value, reduction="none")
+
+
+class Categorical(Distribution):
+    """Numbers of categories, given probabilities or unnormalized logits along the last axis."""
+
+    _parameters = ()
+
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: Any = None) -> None:
+        check_one_of(type(self).__name__, probs, logits)
+        (values,) = arrays_of(logits if probs is None else probs)
+        if not values.ndim:
+            raise ValueError(f"{type(self).__name__}: parameters must have at least one axis")
+        if probs is None:
+            logits = F.sub(values, F.logsumexp(values, -1, True))
+            probs = F.softmax(values, -1)
+        else:
+            probs = F.div(values, F.sum(values, -1, True))
+            logits = F.log(clamped(probs))
+        self.probs, self.logits = with_methods(probs), with_methods(logits)
+        super().__init__(values.shape[:-1])
+
+    def expand(self, batch_shape: Any) -> Any:
+        """Return the distribution for a larger batch."""
+        return type(self)(logits=F.expand(plain(self.logits), (*batch_shape, self._num_events)))
+
+    @property
+    def _num_events(self) -> int:
+        return int(self.logits.shape[-1])
+
+    @property
+    def mean(self) -> Any:
+        """NaN: numbers of categories have none."""
+        return with_methods(F.full_like(plain(self.probs)[..., 0], math.nan))
+
+    variance = mean
+
+    @property
+    def mode(self) -> Any:
+        """Most likely category."""
+        return with_methods(F.argmax(plain(self.probs), -1))
+
+    def _drawn(self, sample_shape: Any) -> Any:
+        sizes = (sample_shape,) if isinstance(sample_shape, int) else tuple(sample_shape)
+        rows = F.reshape(stop_gradient(plain(self.probs)), (-1, self._num_events))
+        drawn = F.multinomial(rows, max(math.prod(sizes), 1), True)
+        return F.reshape(F.transpose(drawn, 0, 1), (*sizes, *self.batch_shape))
+
+    def sample(self, sample_shape: Any = ()) -> Any:
+        """Return samples (*sample_shape, *batch_shape), int64."""
+        return with_methods(self._drawn(sample_shape))
+
+    def log_prob(self, value: Any) -> Any:
+        """Return the logarithms of the probabilities of categories."""
+        logits, index = plain(self.logits), F.unsqueeze(F.astype(plain(value), "int64"), -1)
+        shape = F.add(F.astype(index, str(logits.dtype)), logits).shape
+        index = F.expand(index, (*shape[:-1], 1))
+        return with_methods(F.squeeze(F.gather(F.expand(logits, shape), -1, index), -1))
+
+    def entropy(self) -> Any:
+        """Return the entropy in nats."""
+        least = -1e4 if str(self.logits.dtype) == "float16" else -3e38
+        products = F.mul(F.clamp_min(plain(self.logits), least), plain(self.probs))
+        return with_methods(F.neg(F.sum(products, -1)))
+
+
+class OneHotCategorical(Categorical):
+    """Categories as vectors of zeros and a one."""
+
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: Any = None) -> None:
+        super().__init__(probs, logits)
+        self.event_shape = (self._num_events,)
+
+    @property
+    def mean(self) -> Any:
+        """Mean."""
+        return self.probs
+
+    @property
+    def mode(self) -> Any:
+        """Most likely category."""
+        return self._one_hot(F.argmax(plain(self.probs), -1))
+
+    @property
+    def variance(self) -> Any:
+        """Variance."""
+        return with_methods(F.mul(plain(self.probs), F.sub(1, plain(self.probs))))
+
+    def _one_hot(self, numbers: Any) -> Any:
+        return with_methods(F.astype(F.one_hot(numbers, self._num_events), str(self.probs.dtype)))
+
+    def sample(self, sample_shape: Any = ()) -> Any:
+        """Return samples (*sample_shape, *batch_shape, categories)."""
+        return self._one_hot(self._drawn(sample_shape))
+
+    def log_prob(self, value: Any) -> Any:
+        """Return the logarithms of the probabilities of categories."""
+        return super().log_prob(F.argmax(plain(value), -1))

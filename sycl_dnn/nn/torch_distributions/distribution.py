@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The base class of distributions, and what their parameters have in common."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+from sycl_dnn import functional as F
+from sycl_dnn.call.custom_gradients import stop_gradient
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.trace.module_arrays import plain, with_methods
+
+LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
+_EPS = {"float64": 2.0**-52, "float16": 2.0**-10, "bfloat16": 2.0**-7}
+
+
+def arrays_of(*values: Any) -> list[Any]:
+    """Return parameters as arrays of one shape and dtype; numbers alone as float32."""
+    values = tuple(map(plain, values))
+    arrays = [v for v in values if hasattr(v, "shape")]
+    if not arrays:
+        return [F.tensor(float(v)) for v in values]
+    total = arrays[0]
+    for value in arrays[1:]:
+        total = F.add(total, value)
+    if not dtypes.is_float(str(total.dtype)):
+        raise TypeError(f"distributions: parameters must be floating-point, got {total.dtype}")
+    return [
+        F.expand(F.astype(v, str(total.dtype)), total.shape)
+        if hasattr(v, "shape")
+        else F.full_like(total, v)
+        for v in values
+    ]
+
+
+def check_one_of(name: str, probs: Any, logits: Any) -> None:
+    """Raise ValueError unless either is given."""
+    if (probs is None) == (logits is None):
+        raise ValueError(f"{name}: either probs or logits must be given, not both")
+
+
+def clamped(probs: Any) -> Any:
+    """Return probabilities whose logarithms are finite, as torch."""
+    eps = _EPS.get(str(probs.dtype), 2.0**-23)
+    return F.clamp(probs, eps, 1 - eps)
+
+
+def sum_of_last(x: Any, count: int) -> Any:
+    """Sum the last axes."""
+    return F.sum(x, tuple(range(-count, 0))) if count else x
+
+
+class Distribution:
+    """The base class: shapes of a batch of distributions and of one event of each."""
+
+    has_rsample = False
+    #: Names of the arrays that hold the parameters, with the axes of an event at the end.
+    _parameters: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(
+        self, batch_shape: Any = (), event_shape: Any = (), validate_args: Any = None
+    ) -> None:
+        self.batch_shape, self.event_shape = tuple(batch_shape), tuple(event_shape)
+
+    def _shape(self, sample_shape: Any) -> tuple[int, ...]:
+        sizes = (sample_shape,) if isinstance(sample_shape, int) else tuple(sample_shape)
+        return (*sizes, *self.batch_shape, *self.event_shape)
+
+    def sample(self, sample_shape: Any = ()) -> Any:
+        """Return samples (*sample_shape, *batch_shape, *event_shape) without a gradient."""
+        return with_methods(stop_gradient(plain(self.rsample(sample_shape))))
+
+    def rsample(self, sample_shape: Any = ()) -> Any:
+        """Return samples with gradients to the parameters.
+
+        Raises
+        ------
+        NotImplementedError
+            There are none.
+        """
+        raise NotImplementedError(f"{type(self).__name__}: there is no rsample; use sample")
+
+    def expand(self, batch_shape: Any) -> Any:
+        """Return the distribution for a larger batch."""
+        count = len(self.event_shape)
+        expanded = object.__new__(type(self))
+        expanded.__dict__.update(self.__dict__, batch_shape=tuple(batch_shape))
+        for name in self._parameters:
+            value = getattr(self, name)
+            event = value.shape[value.ndim - count :] if count else ()
+            setattr(expanded, name, F.expand(plain(value), (*batch_shape, *event)))
+        return expanded
+
+    @property
+    def stddev(self) -> Any:
+        """Standard deviation."""
+        return with_methods(F.sqrt(plain(self.variance)))  # type: ignore[attr-defined]
+
+    def perplexity(self) -> Any:
+        """Return ``exp(entropy())``."""
+        return with_methods(F.exp(plain(self.entropy())))  # type: ignore[attr-defined]
+
+    def __repr__(self) -> str:
+        shown = f"batch_shape={self.batch_shape}, event_shape={self.event_shape}"
+        return f"{type(self).__name__}({shown})"
