@@ -95,20 +95,20 @@ def of_network(options: Any, name: str, items: int) -> dict[str, Any]:
         print(" against ".join(str(w.version) for w in workers.values()), flush=True)
         if "torch" in workers and {"onnxruntime", "openvino"} & set(workers):
             workers["torch"].ask(name, "export")
-        made = {
+        result = {
             f"{name} {dtype}": measure(workers, name, dtype, options.rounds, items)
             for dtype in options.dtypes
         }
         for worker in workers.values():
             worker.close()
-    return made
+    return result
 
 
 def check(results: dict[str, np.ndarray], name: str, dtype: str) -> None:
     """Stop if variants do not compute the same results."""
-    wanted = results[BASE]
-    for variant, found in results.items():
-        error = np.abs(found - wanted).max() / np.abs(wanted).max()
+    expected = results[BASE]
+    for variant, actual in results.items():
+        error = np.abs(actual - expected).max() / np.abs(expected).max()
         if not error < TOLERANCE[dtype]:
             raise SystemExit(f"{name} {dtype} {variant}: results off by {error:.1e}")
 

@@ -143,11 +143,11 @@ def images(layers: list[Any], x: Any) -> Any:
 def image_arguments(layers: int, batch: int = 2) -> tuple[Any, ...]:
     """Return the arguments of ``images``: (16, 16, 3, 3) weights, images (N, 16, 14, 14)."""
     n = 16
-    made = [
+    result = [
         (array(n, n, 3, 3), array(n, n, 3, 3), (array(n), array(n), array(n), dpnp.abs(array(n))))
         for _ in range(layers)
     ]
-    return made, array(batch, n, 14, 14)
+    return result, array(batch, n, 14, 14)
 
 
 def on_device(parameters: dict[str, np.ndarray]) -> dict[str, Any]:

@@ -33,10 +33,10 @@ def find_file(distribution: str, tail: str) -> Path:
 
 def compiler() -> str:
     """Path of the C++ compiler: ``$CXX``, else g++."""
-    wanted = os.environ.get("CXX", "g++")
-    found = shutil.which(wanted)
+    expected = os.environ.get("CXX", "g++")
+    found = shutil.which(expected)
     if found is None:
-        raise FileNotFoundError(f"compile_twin: no C++17 compiler: {wanted} not found; set $CXX")
+        raise FileNotFoundError(f"compile_twin: no C++17 compiler: {expected} not found; set $CXX")
     return found
 
 

@@ -38,23 +38,23 @@ class Chain:
     def add(self, pd: Any, src: Any, rng: np.random.Generator) -> Any:
         """Append a primitive, fill its other arguments with numbers, and return its result."""
         primitive = dnnl.Primitive(pd)
-        made = {"src": src, "dst": dnnl.Memory(pd.dst_desc, self.engine)}
+        result = {"src": src, "dst": dnnl.Memory(pd.dst_desc, self.engine)}
         for name, slot in primitive.arguments.items():
-            if name not in (*made, "scratchpad"):
-                made[name] = self.filled(slot["desc"], rng)
-        self.calls.append((primitive, made))
+            if name not in (*result, "scratchpad"):
+                result[name] = self.filled(slot["desc"], rng)
+        self.calls.append((primitive, result))
         self.names.append(pd.impl_info)
-        return made["dst"]
+        return result["dst"]
 
     def filled(self, wanted: Any, rng: np.random.Generator) -> Any:
         """Return a memory of small random numbers."""
         plain = dnnl.MemoryDesc(wanted.dims, dnnl.data_type.f32, "abcde"[: wanted.ndims])
         values = rng.standard_normal(wanted.dims).astype("f4") / 4
         given = dnnl.Memory.from_array(_on(self.engine, values), self.engine)
-        made = dnnl.Memory(wanted, self.engine)
+        result = dnnl.Memory(wanted, self.engine)
         pd = dnnl.reorder(self.engine, src=plain, dst=wanted)
-        dnnl.Primitive(pd).execute(self.stream, {"src": given, "dst": made}).wait()
-        return made
+        dnnl.Primitive(pd).execute(self.stream, {"src": given, "dst": result}).wait()
+        return result
 
     def __call__(self, n: int) -> float:
         """Return the seconds of one run, averaged over ``n`` consecutive ones."""

@@ -77,8 +77,8 @@ def _recorded(function: Any, args: list[Any], kwargs: dict[str, Any], engine: An
     except Exception:  # of functions without a gradient
         trace = CompileTrace(engine)
         traced(trace, function, args, kwargs)
-    made = (getattr(getattr(s, "primitive", None), "primitive_desc", None) for s in trace.steps)
-    return [pd for pd in made if pd is not None]
+    result = (getattr(getattr(s, "primitive", None), "primitive_desc", None) for s in trace.steps)
+    return [pd for pd in result if pd is not None]
 
 
 def _asked(pd: Any, dtype: str | None, layout: str) -> dict[str, Any]:
@@ -108,11 +108,11 @@ def _other_way(pd: Any, engine: Any) -> str:
     for dtype in (None, "f32", "f16", "bf16"):
         for layout in ("any", "row-major", "channels last"):
             try:
-                made = getattr(dnnl, pd.name)(engine, **_asked(pd, dtype, layout))
+                result = getattr(dnnl, pd.name)(engine, **_asked(pd, dtype, layout))
             except (DnnlError, ValueError, TypeError, IndexError):
                 continue
-            if not is_slow_reference(pd.name, made.impl_info):
-                return f"{', '.join(w for w in (dtype, layout) if w)}: `{made.impl_info}`"
+            if not is_slow_reference(pd.name, result.impl_info):
+                return f"{', '.join(w for w in (dtype, layout) if w)}: `{result.impl_info}`"
     return "none"
 
 
@@ -126,11 +126,11 @@ def _network_sizes(queue: Any) -> Iterator[tuple[str, str, Any]]:
     def zeros(dtype: str, *shape: int, last: bool = False) -> Any:
         kind = {"float32": "f4", "float16": "f2", "bfloat16": "u2"}[dtype]
         if last:
-            made = dpnp.zeros((shape[0], *shape[2:], shape[1]), dtype=kind, sycl_queue=queue)
-            made = dpnp.moveaxis(made, -1, 1)
+            result = dpnp.zeros((shape[0], *shape[2:], shape[1]), dtype=kind, sycl_queue=queue)
+            result = dpnp.moveaxis(result, -1, 1)
         else:
-            made = dpnp.zeros(shape, dtype=kind, sycl_queue=queue)
-        return sycl_dnn.Array(made, dtype) if dtype == "bfloat16" else made
+            result = dpnp.zeros(shape, dtype=kind, sycl_queue=queue)
+        return sycl_dnn.Array(result, dtype) if dtype == "bfloat16" else result
 
     images = {
         "max_pool2d(2)": ((2, 32, 16, 16), (F.max_pool2d, 2)),

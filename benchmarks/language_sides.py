@@ -87,10 +87,10 @@ def llama_side(model: str, _: str) -> Run:
 
     def run(prompts: np.ndarray, count: int) -> Any:
         c.llama_memory_clear(c.llama_get_memory(context), True)
-        made = [decoded(prompts, 0)]
+        result = [decoded(prompts, 0)]
         for i in range(count - 1):
-            made.append(decoded(made[-1], prompts.shape[1] + i))
-        return np.hstack(made).tolist()
+            result.append(decoded(result[-1], prompts.shape[1] + i))
+        return np.hstack(result).tolist()
 
     return run
 

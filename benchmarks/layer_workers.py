@@ -147,8 +147,8 @@ class Torch:
         found: dict[str, dict[str, Callable[[], Any]]] = {"forward": {}, "backward": {}}
         formats = {"plain": torch.contiguous_format, "channels_last": torch.channels_last}
         if layer.layout or not layer.images:
-            wanted = "channels_last" if layer.layout == "channels_last" else "plain"
-            formats = {wanted: formats[wanted]}
+            expected = "channels_last" if layer.layout == "channels_last" else "plain"
+            formats = {expected: formats[expected]}
         for name, memory_format in formats.items():
             tensors = [torch.from_numpy(a).to(kind) for a in values(layer)]
             tensors[:] = [t.contiguous(memory_format=memory_format) if t.ndim == 4 else t

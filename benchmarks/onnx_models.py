@@ -110,8 +110,8 @@ def results(made: Any) -> list[np.ndarray]:
 def cpu_time(work: Callable[[], Any]) -> tuple[float, Any]:
     """Return the CPU seconds of all threads, and the result."""
     start = time.process_time()
-    made = work()
-    return time.process_time() - start, made
+    result = work()
+    return time.process_time() - start, result
 
 
 def named(inputs: Any, names: list[str]) -> dict[str, np.ndarray]:
@@ -146,14 +146,14 @@ def exactness(path: Path, inputs: list[Any]) -> Iterator[str]:
     """Yield the cells of a row about errors and CPU times."""
     start, session = cpu_time(lambda: runtime(path))
     names = [i.name for i in session.get_inputs()]
-    first, wanted = cpu_time(lambda: session.run(None, named(inputs[0], names)))
+    first, expected = cpu_time(lambda: session.run(None, named(inputs[0], names)))
     begun, net = cpu_time(lambda: sycl_dnn.onnx.load(path))
     errors, new = [], []
     for given in inputs:
-        spent, made = cpu_time(lambda: results(net(**named(given, names))))  # noqa: B023
+        spent, result = cpu_time(lambda: results(net(**named(given, names))))  # noqa: B023
         again, _ = cpu_time(lambda: results(net(**named(given, names))))  # noqa: B023
-        wanted = session.run(None, named(given, names))
-        errors.append(max(np.abs(a - b).max() for a, b in zip(made, wanted, strict=True)))
+        expected = session.run(None, named(given, names))
+        errors.append(max(np.abs(a - b).max() for a, b in zip(result, expected, strict=True)))
         new.append((spent, spent - again))
     yield ", ".join(f"{e:.0e}" for e in errors)
     yield f"{begun + new[0][0]:.2f} ({(begun + new[0][0]) / (start + first):.1f})"

@@ -17,10 +17,10 @@ def table(head: Sequence[str], rows: Iterable[Sequence[Any]], n_numbers: int = 0
 def write(page: Path, **tables: str) -> None:
     """Put each table between the comments of a page that have its name."""
     text = page.read_text()
-    for name, made in tables.items():
+    for name, result in tables.items():
         begin, end = (f"<!-- {name}: {part} -->\n" for part in ("begin", "end"))
         before, found, rest = text.partition(begin)
         after = rest.partition(end)[2]
         assert found, f"{page.name} has no place for {name}"
-        text = f"{before}{begin}\n{made}\n{end}{after}"
+        text = f"{before}{begin}\n{result}\n{end}{after}"
     page.write_text(text)

@@ -56,10 +56,10 @@ class Side(Worker):
 
 def wrong(losses: dict[str, list[float]], title: str, dtype: str) -> list[str]:
     """Return the sides whose losses differ; they are not timed."""
-    wanted = losses.get("torch") or next(iter(losses.values()), [])
+    expected = losses.get("torch") or next(iter(losses.values()), [])
     found = []
     for side, values in losses.items():
-        error = float(np.max(np.abs(np.subtract(values, wanted)) / np.abs(wanted)))
+        error = float(np.max(np.abs(np.subtract(values, expected)) / np.abs(expected)))
         print(f"{title} {side:14s} losses {' '.join(f'{v:.5f}' for v in values)}", flush=True)
         if not error < TOLERANCE[dtype]:
             print(f"{title} {side:14s} NOT TIMED: losses off by {error:.1e}", flush=True)
@@ -84,7 +84,7 @@ def measure(options: Any, name: str, dtype: str, folder: str) -> tuple[dict[str,
     python = dict(options.python)
     workers = {side: Side(side, kind, python.get(side, sys.executable)) for side in options.sides}
     sides = {side: worker for side, worker in workers.items() if worker.version is not None}
-    title, wanted = f"{name:12s} {dtype:9s}", len(sides)
+    title, expected = f"{name:12s} {dtype:9s}", len(sides)
     begun = answers(sides, title, "start", name, dtype, folder)
     off = wrong({side: answer["losses"] for side, answer in begun.items()}, title, dtype)
     sides = {side: sides[side] for side in begun if side not in off}
@@ -99,7 +99,7 @@ def measure(options: Any, name: str, dtype: str, folder: str) -> tuple[dict[str,
     for worker in workers.values():
         worker.close()
     row = {s: {**begun[s], "times": times[s], "ms": statistics.median(times[s])} for s in sides}
-    return row, len(sides) < wanted
+    return row, len(sides) < expected
 
 
 def show(found: dict[str, Any], title: str) -> None:

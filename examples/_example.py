@@ -54,10 +54,10 @@ class Example:
         plain = dnnl.Memory.from_array(dpnp.asarray(host, sycl_queue=self.queue), self.engine)
         if tag is None and dtype is None:
             return plain
-        wanted = plain.desc.data_type if dtype is None else dnnl.data_type[dtype]
+        expected = plain.desc.data_type if dtype is None else dnnl.data_type[dtype]
         dims = plain.desc.dims
         return self.reordered(
-            plain, dnnl.MemoryDesc(dims, wanted, tag) if tag else dnnl.MemoryDesc(dims, wanted)
+            plain, dnnl.MemoryDesc(dims, expected, tag) if tag else dnnl.MemoryDesc(dims, expected)
         )
 
     def empty(self, layout: dnnl.MemoryDesc) -> dnnl.Memory:

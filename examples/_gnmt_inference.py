@@ -86,9 +86,9 @@ class Stack:
 
     def __call__(self, words: dnnl.Memory, **before: dnnl.Memory) -> dict[str, dnnl.Memory]:
         """Run the layers; float32 words are quantized first for int8 layers."""
-        wanted = self.pd.desc_of("src_layer")
-        if wanted.data_type != words.desc.data_type:
-            words = self.example.reordered(words, wanted, self.attr)
+        reference = self.pd.desc_of("src_layer")
+        if reference.data_type != words.desc.data_type:
+            words = self.example.reordered(words, reference, self.attr)
         return self.example.run(self.pd, src_layer=words, **before, **self.constants)
 
 
@@ -151,19 +151,19 @@ def decode(example: Example, attention: dict, decoder: Stack, annotations: Any) 
     projected = annotations @ attention["words"]
     zeros = np.zeros((STACKS["decoder"][0], 1, SENTENCES, FEATURES), "f4")
     word = example.memory(zeros[0])
-    got = {"dst_iter": example.memory(zeros), "dst_iter_c": example.memory(zeros)}
+    actual = {"dst_iter": example.memory(zeros), "dst_iter_c": example.memory(zeros)}
     outputs = []
     for _ in range(WORDS):
-        before = got["dst_iter"].to_array()
+        before = actual["dst_iter"].to_array()
         seen = context(dpnp, attention, annotations, projected, before[-1, 0])
         seen = dpnp.broadcast_to(seen, before.shape)
         state = dpnp.concatenate([before, seen], axis=-1)
-        got = decoder(
+        actual = decoder(
             word,
             src_iter=dnnl.Memory.from_array(state, example.engine),
-            src_iter_c=got["dst_iter_c"],
+            src_iter_c=actual["dst_iter_c"],
         )
-        word = got["dst_layer"]
+        word = actual["dst_layer"]
         outputs.append(example.values(word)[0])
     result = np.stack(outputs)
     return (

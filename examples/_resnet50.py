@@ -48,7 +48,7 @@ def _conv_and_norm(conv: str, norm: str, outputs: int, inputs: int, kernel: int)
 def random_parameters(seed: int) -> dict[str, np.ndarray]:
     """Return parameters that keep the size of activations from layer to layer."""
     rng = np.random.default_rng(seed)
-    made = {}
+    result = {}
     for name, shape in shapes():
         if len(shape) > 1:
             values = rng.standard_normal(shape) * np.sqrt(2 / np.prod(shape[1:]))
@@ -59,8 +59,8 @@ def random_parameters(seed: int) -> dict[str, np.ndarray]:
             values = rng.uniform(0.8, 1.2, shape) * (0.3 if ".bn3." in name else 1.0)
         else:
             values = 0.1 * rng.standard_normal(shape)
-        made[name] = values.astype(np.float32)
-    return made
+        result[name] = values.astype(np.float32)
+    return result
 
 
 def load_parameters(path: Path) -> dict[str, np.ndarray]:

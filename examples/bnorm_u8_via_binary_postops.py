@@ -40,9 +40,9 @@ def main(example: Example) -> None:
         for i, (_, values) in enumerate(chain.values())
     }
     image = example.memory(src, "nhwc")
-    got = example.run(pd, src_0=image, src_1=example.memory(mean, "nhwc"), dst=image, **operands)
-    wanted = ((src - mean.astype("f8")) / deviation * scale + shift) * factor
-    example.compare_integers("dst", got["dst"], np.clip(np.rint(wanted), 0, 255))
+    actual = example.run(pd, src_0=image, src_1=example.memory(mean, "nhwc"), dst=image, **operands)
+    expected = ((src - mean.astype("f8")) / deviation * scale + shift) * factor
+    example.compare_integers("dst", actual["dst"], np.clip(np.rint(expected), 0, 255))
 
 
 if __name__ == "__main__":

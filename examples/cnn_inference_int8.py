@@ -50,19 +50,19 @@ def main(example: Example) -> None:
     pd = make_convolution(example)
     images = scaled(example, example.memory(src, "nhwc"), pd.src_desc, "dst", scales["src"])
     packed = scaled(example, example.memory(weights), pd.weights_desc, "dst", scales["weights"])
-    got = example.run(
+    actual = example.run(
         pd,
         src=images,
         weights=packed,
         bias=example.memory(bias),
         **{f"attr_scales_{name}": scale for name, scale in scales.items()},
     )
-    result = scaled(example, got["dst"], desc(DST, "nhwc"), "src", scales["dst"])
+    result = scaled(example, actual["dst"], desc(DST, "nhwc"), "src", scales["dst"])
 
     exact_src = np.rint(src / SCALES["src"]) * SCALES["src"]
     exact_weights = np.rint(weights / SCALES["weights"])[None] * SCALES["weights"]
-    wanted = np.maximum(convolve(exact_src, exact_weights, bias, 1, 1), 0) / SCALES["dst"]
-    example.compare_integers("int8", got["dst"], np.clip(np.rint(wanted), 0, 255))
+    expected = np.maximum(convolve(exact_src, exact_weights, bias, 1, 1), 0) / SCALES["dst"]
+    example.compare_integers("int8", actual["dst"], np.clip(np.rint(expected), 0, 255))
     in_float = np.maximum(convolve(src, weights[None], bias, 1, 1), 0)
     example.compare("dequantized", result, in_float, 0.05)
 

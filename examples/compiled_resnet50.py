@@ -57,7 +57,7 @@ def main() -> None:
     network = ResNet50(parameters, queue)
     images = photograph(queue, options.batch, options.size)
     found = versions(network, images, not options.no_check)
-    wanted = dpnp.asnumpy(network(images))
+    expected = dpnp.asnumpy(network(images))
     for name, call in found.items():
         took = median_time(lambda f=call: f(images), queue, options.repeats)
         text = f"{took:.1f} ms a call, {1e3 * options.batch / took:.1f} images/s"
@@ -68,7 +68,7 @@ def main() -> None:
                 print(report)
         print(f"{name}: {text}")
         if name != "eager" and not options.no_check:
-            error = np.abs(dpnp.asnumpy(call(images)) - wanted).max() / np.abs(wanted).max()
+            error = np.abs(dpnp.asnumpy(call(images)) - expected).max() / np.abs(expected).max()
             assert error < TOLERANCE[name], (name, error)
     finish(options, "compiled_resnet50")
 

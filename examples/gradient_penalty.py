@@ -62,9 +62,9 @@ def slope_error(params, images, rng) -> float:
         float(penalty({n: p + sign * eps * moves[n] for n, p in params.items()}, images))
         for sign in (1, -1)
     ]
-    wanted = (ends[0] - ends[1]) / (2 * eps)
-    found = sum(float((grads[n] * moves[n]).sum()) for n in params)
-    return abs(found - wanted) / abs(wanted)
+    expected = (ends[0] - ends[1]) / (2 * eps)
+    actual = sum(float((grads[n] * moves[n]).sum()) for n in params)
+    return abs(actual - expected) / abs(expected)
 
 
 def main() -> None:

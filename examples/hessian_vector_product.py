@@ -64,8 +64,8 @@ def main() -> None:
     on_device = dpnp.asarray(x, sycl_queue=queue), dpnp.asarray(target, sycl_queue=queue)
     w = dpnp.asarray(0.1 * truth, sycl_queue=queue)
     _, product = hessian_vector_product(w, dpnp.asarray(v, sycl_queue=queue), *on_device)
-    wanted = numpy_hessian(0.1 * truth.astype("f8"), x.astype("f8")) @ v
-    error = np.abs(dpnp.asnumpy(product) - wanted).max() / np.abs(wanted).max()
+    expected = numpy_hessian(0.1 * truth.astype("f8"), x.astype("f8")) @ v
+    error = np.abs(dpnp.asnumpy(product) - expected).max() / np.abs(expected).max()
     print(f"Hessian times a vector: off by {error:.1e} of its largest element")
     assert options.no_check or error < 1e-5
     if not options.no_check:

@@ -29,8 +29,8 @@ def initial_parameters(n_letters, queue, seed):
     rng = np.random.default_rng(seed)
     lstm = [(4 * WIDTH, WIDTH), (4 * WIDTH, WIDTH), (4 * WIDTH,), (4 * WIDTH,)] * LAYERS
     shapes = [(n_letters, WIDTH), *lstm, (n_letters, WIDTH), (n_letters,)]
-    made = [rng.uniform(-1, 1, s).astype("f4") / np.float32(WIDTH**0.5) for s in shapes]
-    return [dpnp.asarray(m, sycl_queue=queue) for m in made]
+    result = [rng.uniform(-1, 1, s).astype("f4") / np.float32(WIDTH**0.5) for s in shapes]
+    return [dpnp.asarray(m, sycl_queue=queue) for m in result]
 
 
 def predict(letters, state, parameters):

@@ -32,8 +32,8 @@ def main(example: Example) -> None:
         example.engine, src=sparse.desc, weights=desc((K, N), "ab"), dst=desc((M, N), "ab")
     )
     print(f"{len(rows)} of {src.size} values are not 0")
-    got = example.run(pd, src=sparse, weights=example.memory(weights))
-    example.compare("dst", got["dst"], src.astype("f8") @ weights)
+    actual = example.run(pd, src=sparse, weights=example.memory(weights))
+    example.compare("dst", actual["dst"], src.astype("f8") @ weights)
 
 
 if __name__ == "__main__":

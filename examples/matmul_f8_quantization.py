@@ -38,14 +38,14 @@ def multiply(example: Example, dtype: str) -> None:
     pd = dnnl.matmul(
         example.engine, src=src.desc, weights=weights.desc, dst=desc((M, N), "ab"), attr=attr
     )
-    got = example.run(
+    actual = example.run(
         pd,
         src=src,
         weights=weights,
         attr_scales_src=src_scale,
         attr_scales_weights=weights_scale,
     )
-    example.compare(dtype, got["dst"], a.astype("f8") @ b, 2.2 * FORMATS[dtype][1])
+    example.compare(dtype, actual["dst"], a.astype("f8") @ b, 2.2 * FORMATS[dtype][1])
 
 
 def main(example: Example) -> None:

@@ -25,8 +25,8 @@ def main(example: Example) -> None:
         dst=desc((M, N), "ab", "s32"),
     )
     print(f"packed: {pd.weights_desc.size} bytes, plain: {weights.size} bytes")
-    got = example.run(pd, src=example.memory(src), weights=example.memory(weights))
-    example.compare("dst", got["dst"], src.astype("i4") @ weights.astype("i4"), 0)
+    actual = example.run(pd, src=example.memory(src), weights=example.memory(weights))
+    example.compare("dst", actual["dst"], src.astype("i4") @ weights.astype("i4"), 0)
 
 
 if __name__ == "__main__":

@@ -25,13 +25,13 @@ def main(example: Example) -> None:
         dst=desc((M, N), "ab"),
         attr=attr,
     )
-    got = example.run(
+    actual = example.run(
         pd,
         src=example.memory(a),
         weights=example.memory(b),
         attr_scales_src=dnnl.Memory(dnnl.MemoryDesc.host_scalar(dnnl.data_type.f32), ALPHA),
     )
-    example.compare("dst", got["dst"], ALPHA * (a @ b))
+    example.compare("dst", actual["dst"], ALPHA * (a @ b))
 
 
 if __name__ == "__main__":

@@ -67,10 +67,10 @@ def main(example: Example) -> None:
     batch, size = example.options.batch, example.options.size
     src, weights = example.normal(batch, WEIGHTS[1], size, size), example.normal(*WEIGHTS)
     tensors = {"src": example.memory(src), "weights": example.memory(weights)}
-    wanted = np.maximum(convolve(src, weights[None], np.zeros(len(weights)), STRIDE, 0), 0)
+    expected = np.maximum(convolve(src, weights[None], np.zeros(len(weights)), STRIDE, 0), 0)
     for way in (naive, blocked, fused):
         print(f"- {way.__name__}")
-        example.compare(way.__name__, way(example, **tensors), wanted)
+        example.compare(way.__name__, way(example, **tensors), expected)
         example.queue.wait()
         started = time.perf_counter()
         way(example, **tensors)

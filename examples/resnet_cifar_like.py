@@ -53,9 +53,9 @@ def colored(images, seed):
     """Return digits in a bright color on a dark one, shifted by some pixels, with noise."""
     rng, host = np.random.default_rng(seed), dpnp.asnumpy(images) / 2 + 0.5
     colors = rng.uniform(0.2, 1, (2, len(host), 3, 1, 1)).astype("f4")
-    made = colors[0] * host - colors[1] * (1 - host) + 0.1 * rng.standard_normal(host.shape)
+    result = colors[0] * host - colors[1] * (1 - host) + 0.1 * rng.standard_normal(host.shape)
     moves = rng.integers(-2, 3, (len(host), 2))
-    moved = [np.roll(image, move, (1, 2)) for image, move in zip(made, moves, strict=True)]
+    moved = [np.roll(image, move, (1, 2)) for image, move in zip(result, moves, strict=True)]
     return dpnp.asarray(np.stack(moved), dtype="f4", sycl_queue=images.sycl_queue)
 
 

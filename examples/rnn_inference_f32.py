@@ -13,8 +13,8 @@ def main(example: Example) -> None:
     """Encode sentences, decode word by word, compare with NumPy."""
     weights = random_weights(example)
     source = np.tanh(example.normal(WORDS, SENTENCES, FEATURES))
-    got = translate(example, weights, source, integers=False)
-    example.compare("outputs", got, expected(weights, source), 1e-4)
+    actual = translate(example, weights, source, integers=False)
+    example.compare("outputs", actual, expected(weights, source), 1e-4)
 
 
 if __name__ == "__main__":

@@ -13,8 +13,8 @@ def main(example: Example) -> None:
     """Encode sentences, decode word by word, compare with NumPy."""
     weights = random_weights(example)
     source = np.tanh(example.normal(WORDS, SENTENCES, FEATURES))
-    got = translate(example, weights, source, integers=True)
-    example.compare("outputs", got, expected(weights, source), 0.12)
+    actual = translate(example, weights, source, integers=True)
+    example.compare("outputs", actual, expected(weights, source), 0.12)
 
 
 if __name__ == "__main__":

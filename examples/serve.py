@@ -165,9 +165,9 @@ def client(port, model, numbers):
         row = np.random.default_rng(number).random(WIDTH).astype("f4")
         connection.request("POST", "/predict", json.dumps({"row": row.tolist()}))
         reply = connection.getresponse()
-        found = json.loads(reply.read())
+        actual = json.loads(reply.read())
         expected = model(row)
-        is_right = reply.status == 200 and np.allclose(found["answer"], expected, atol=1e-5)
+        is_right = reply.status == 200 and np.allclose(actual["answer"], expected, atol=1e-5)
         wrong += not is_right
     return wrong
 

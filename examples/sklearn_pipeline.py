@@ -24,14 +24,14 @@ def main() -> None:
     """Search for a width; fail if too few held-out digits are recognized."""
     options, _ = begin(__doc__, steps=20, rate=3e-3, own_steps=False)
     digits, classes = load_digits(return_X_y=True)
-    x, held_out, y, wanted = train_test_split(digits, classes, random_state=options.seed)
+    x, held_out, y, expected = train_test_split(digits, classes, random_state=options.seed)
     network = MLPClassifier(max_iter=options.steps, learning_rate_init=options.rate,
                             random_state=options.seed, device=options.device)  # fmt: skip
     pipeline = make_pipeline(StandardScaler(), network)
     widths = {"mlpclassifier__hidden_layer_sizes": [(16,), (64, 32)]}
     with sycl_dnn.autocast(options.dtype):  # "float32" casts nothing
         search = GridSearchCV(pipeline, widths, cv=3).fit(x, y)
-    accuracy: Any = search.score(held_out, wanted)
+    accuracy: Any = search.score(held_out, expected)
     for row, score in zip(search.cv_results_["params"], search.cv_results_["mean_test_score"],
                           strict=True):  # fmt: skip
         print(f"{row}: accuracy {score:.3f} in cross-validation")

@@ -60,11 +60,11 @@ def main() -> None:
         print("transfer_from_torch: skipped, torch is not installed")
         return
     images, labels = digit_images(queue)
-    weights, wanted, some = trained_by_torch(dpnp.asnumpy(images), dpnp.asnumpy(labels))
+    weights, expected, some = trained_by_torch(dpnp.asnumpy(images), dpnp.asnumpy(labels))
     net = make_net(nn).to(queue)
     net.load_state_dict(weights)
-    found = dpnp.asnumpy(net.eval()(dpnp.asarray(some, sycl_queue=queue)))
-    error = float(np.abs(found - wanted).max())
+    actual = dpnp.asnumpy(net.eval()(dpnp.asarray(some, sycl_queue=queue)))
+    error = float(np.abs(actual - expected).max())
     net[1] = nn.Linear(512, 5).to(queue)
     net.train().freeze(lambda name: name.startswith("0."))
     net[0].eval()  # keeps torch's running statistics

@@ -457,8 +457,8 @@ def _add_matched(
         node = _filled(structure, node)
     if node is None or not _alike(kind, node.kind) or len(node.children) != n:
         n_got = "" if node is None else f" of {len(node.children)}"
-        got = f"{type(tree).__name__}{n_got}"
-        raise ValueError(f"{name} must be {_article(kind.__name__)} of {n}, got {got}")
+        result = f"{type(tree).__name__}{n_got}"
+        raise ValueError(f"{name} must be {_article(kind.__name__)} of {n}, got {result}")
     if kind in _rules:
         _check_steps(name, steps_of(kind, structure.aux, children), node.steps())
     for step, inner, child in zip(node.steps(), children, node.children, strict=True):

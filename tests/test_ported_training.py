@@ -39,15 +39,15 @@ def test_float32_losses_match_across_interruptions_until_early_stopping(trained)
     theirs = trained(THEIRS, ["--until", "3"], ["--resume"])
     ours = trained(OURS, ["--until", "2"], ["--resume"])
     assert 60 * 3 < len(theirs) == len(ours) < 60 * 12
-    for expected, found in zip(theirs, ours, strict=True):
+    for expected, actual in zip(theirs, ours, strict=True):
         # Epoch, loss of the batch, held-out loss of the averaged weights, its accuracy. PyTorch
         # from weights that differ by 1e-7 is off by 1e-5 at first, and by 3e-3 from epoch 4.
-        assert found == pytest.approx(expected, abs=1e-5 if expected[0] < 4 else 1e-3)
+        assert actual == pytest.approx(expected, abs=1e-5 if expected[0] < 4 else 1e-3)
 
 
 def test_bfloat16_losses_are_close(trained):
     options = ["--until", "2", "--dtype", "bfloat16"]
     theirs, ours = trained(THEIRS, options), trained(OURS, options)
     assert len(theirs) == len(ours) == 120
-    for expected, found in zip(theirs, ours, strict=True):
-        assert found[:3] == pytest.approx(expected[:3], abs=0.03)
+    for expected, actual in zip(theirs, ours, strict=True):
+        assert actual[:3] == pytest.approx(expected[:3], abs=0.03)

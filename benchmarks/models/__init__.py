@@ -15,7 +15,7 @@ def drawn(
 ) -> dict[str, np.ndarray]:
     """Return parameters by name; ``variance`` is that of the values of a matrix or a filter."""
     rng = np.random.default_rng(seed)
-    made = {}
+    result = {}
     for name, shape in shapes:
         if len(shape) > 1:
             values = rng.standard_normal(shape, dtype=np.float32) * variance(name, shape) ** 0.5
@@ -23,5 +23,5 @@ def drawn(
             values = rng.uniform(0.8, 1.2, shape)
         else:
             values = 0.1 * rng.standard_normal(shape)
-        made[name] = values.astype(np.float32)
-    return made
+        result[name] = values.astype(np.float32)
+    return result

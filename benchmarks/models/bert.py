@@ -74,8 +74,8 @@ def attention(p: dict[str, Any], config: Config, at: str, x: Any) -> Any:
         F.transpose(F.reshape(_dense(p, f"{at}{name}", x), shape), 1, 2)
         for name in ("query", "key", "value")
     )
-    made = F.scaled_dot_product_attention(q, k, v)
-    return F.reshape(F.transpose(made, 1, 2), (batch, length, width))
+    result = F.scaled_dot_product_attention(q, k, v)
+    return F.reshape(F.transpose(result, 1, 2), (batch, length, width))
 
 
 def _dense(p: dict[str, Any], name: str, x: Any) -> Any:

@@ -88,8 +88,8 @@ def _attention(
     shape = (batch, length, config.heads, width // config.heads)
     q, k, v = (F.transpose(F.reshape(t, shape), 1, 2) for t in parts)
     key, value = F.cat([key, k], 2), F.cat([value, v], 2)
-    made = F.scaled_dot_product_attention(q, key, value)
-    return F.reshape(F.transpose(made, 1, 2), (batch, length, width)), key, value
+    result = F.scaled_dot_product_attention(q, key, value)
+    return F.reshape(F.transpose(result, 1, 2), (batch, length, width)), key, value
 
 
 def _dense(p: dict[str, Any], name: str, x: Any) -> Any:

@@ -50,8 +50,8 @@ FIRST, LAST, HIDDEN, CLASSES = 16, 960, 1280, 1000
 
 def gate_width(inner: int) -> int:
     """Return the channels inside a gate: a quarter, in multiples of 8, at least 90 % of that."""
-    made = max(8, (inner // 4 + 4) // 8 * 8)
-    return made + 8 if made < 0.9 * (inner / 4) else made
+    result = max(8, (inner // 4 + 4) // 8 * 8)
+    return result + 8 if result < 0.9 * (inner / 4) else result
 
 
 def shapes(blocks: tuple[Block, ...] = LARGE) -> Iterator[tuple[str, tuple[int, ...]]]:

@@ -30,11 +30,11 @@ def loss_of(name: str, kind: str, ops: Any, narrow: Any) -> Callable[..., Any]:
     def loss(parameters: dict[str, Any], statistics: dict[str, Any], *batch: Any) -> Any:
         ops.statistics, ops.updates = statistics, {}
         net = nets.Network(ops, {n: narrowed(p, 2) for n, p in parameters.items()})
-        *inputs, wanted = batch
+        *inputs, expected = batch
         y = function(net, *(narrowed(x, 4) for x in inputs), *more).astype(ops.xp.float32)
-        if wanted.dtype == ops.xp.float32:
-            return ((y - wanted) ** 2).mean(), ops.updates
-        logits, classes = y.reshape(-1, y.shape[-1]), wanted.reshape(-1, 1)
+        if expected.dtype == ops.xp.float32:
+            return ((y - expected) ** 2).mean(), ops.updates
+        logits, classes = y.reshape(-1, y.shape[-1]), expected.reshape(-1, 1)
         chosen = ops.xp.take_along_axis(logits, classes, 1)[:, 0]
         return (ops.logsumexp(logits, -1) - chosen).mean(), ops.updates
 

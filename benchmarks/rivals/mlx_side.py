@@ -34,8 +34,8 @@ class Operations:
         """Attention of (N, T, heads, features)."""
         q, k, v = (x.swapaxes(1, 2) for x in (q, k, v))
         mask = "causal" if causal else None
-        made = mx.fast.scaled_dot_product_attention(q, k, v, scale=q.shape[-1] ** -0.5, mask=mask)
-        return made.swapaxes(1, 2)
+        result = mx.fast.scaled_dot_product_attention(q, k, v, scale=q.shape[-1] ** -0.5, mask=mask)
+        return result.swapaxes(1, 2)
 
     def conv(self, x: Any, weight: Any, stride: int, padding: int, groups: int) -> Any:
         """Convolve (N, H, W, C) with (outputs, H, W, inputs)."""
@@ -47,13 +47,13 @@ class Operations:
 
     def lstm(self, gates: Any, weight: Any, reverse: bool) -> Any:
         """Map (N, T, 4 hidden), the inputs' part of the gates, to (N, T, hidden)."""
-        length, made = gates.shape[1], {}
+        length, result = gates.shape[1], {}
         h = c = mx.zeros((gates.shape[0], gates.shape[2] // 4), gates.dtype)
         for t in reversed(range(length)) if reverse else range(length):
             i, f, g, o = mx.split(gates[:, t] + h @ weight.T, 4, -1)
             c = mx.sigmoid(f) * c + mx.sigmoid(i) * mx.tanh(g)
-            made[t] = h = mx.sigmoid(o) * mx.tanh(c)
-        return mx.stack([made[t] for t in range(length)], 1)
+            result[t] = h = mx.sigmoid(o) * mx.tanh(c)
+        return mx.stack([result[t] for t in range(length)], 1)
 
 
 class Side:

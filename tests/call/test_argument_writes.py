@@ -77,8 +77,8 @@ def test_the_callers_array_has_what_was_written(name, way, layout, queue):
     for _ in range(2):
         expected, x[...] = values.copy(), dpnp.asarray(values, sycl_queue=queue)
         result = function(expected)
-        made = WAYS[way](function, x)
-        np.testing.assert_array_equal(made.asnumpy(), result)
+        actual = WAYS[way](function, x)
+        np.testing.assert_array_equal(actual.asnumpy(), result)
         np.testing.assert_array_equal(x.asnumpy(), expected)
 
 

@@ -96,11 +96,11 @@ def test_loops_that_fill_an_array(x):
         rows[0] = F.cat([rows[0][:1], rows[0][1:] * 2])
         return (F.stack(rows) ** 2).sum()
 
-    wanted = sycl_dnn.value_and_grad(collected)(x)
+    expected = sycl_dnn.value_and_grad(collected)(x)
     for _ in range(3):
-        got = sycl_dnn.value_and_grad(decoded)(x)
-        np.testing.assert_allclose(got[1].asnumpy(), wanted[1].asnumpy(), rtol=1e-5)
-        assert float(got[0]) == pytest.approx(float(wanted[0]))
+        actual = sycl_dnn.value_and_grad(decoded)(x)
+        np.testing.assert_allclose(actual[1].asnumpy(), expected[1].asnumpy(), rtol=1e-5)
+        assert float(actual[0]) == pytest.approx(float(expected[0]))
 
 
 def test_a_run_that_leaves_a_known_path_repeats_assignments(x):
@@ -219,9 +219,9 @@ def test_modules_that_assign(x):
     for _ in range(4):
         h = net.cell(x, h)
         rows.append(h)
-    wanted = F.stack(rows)
-    wanted = F.where(wanted < 0, F.full_like(wanted, 0.5), wanted)
-    np.testing.assert_allclose(net(x).asnumpy(), wanted.asnumpy(), rtol=1e-6)
+    expected = F.stack(rows)
+    expected = F.where(expected < 0, F.full_like(expected, 0.5), expected)
+    np.testing.assert_allclose(net(x).asnumpy(), expected.asnumpy(), rtol=1e-6)
     value, gradients = sycl_dnn.value_and_grad(lambda net: (net(x) ** 2).sum())(net)
-    assert float(value) == pytest.approx(float((wanted**2).sum()), rel=1e-5)
+    assert float(value) == pytest.approx(float((expected**2).sum()), rel=1e-5)
     assert float(F.abs(gradients.cell.weight_ih).sum()) > 0

@@ -162,9 +162,9 @@ def x(queue):
 
 @pytest.fixture
 def graph(queue):
-    made = sycl_dnn.graph.Graph(engine="gpu" if queue.sycl_device.is_gpu else "cpu")
-    made.output(made.relu(made.input((4,))))
-    return made.compile(queue)
+    result = sycl_dnn.graph.Graph(engine="gpu" if queue.sycl_device.is_gpu else "cpu")
+    result.output(result.relu(result.input((4,))))
+    return result.compile(queue)
 
 
 @pytest.mark.slow

@@ -62,23 +62,23 @@ def test_checkpointed_blocks_have_equal_gradients_and_need_less_memory(operands)
 
 @pytest.mark.slow
 def test_compiled_steps_with_checkpointed_blocks_need_less_memory(operands):
-    made = []
+    result = []
     for block in (_block, sycl_dnn.checkpoint(_block)):
         step = sycl_dnn.compile(lambda w, x, b=block: sycl_dnn.vjp(_net(b), w, x)[1](1.0))
-        made.append((step(*operands), step.explain(*operands).arena_bytes))
-    (grads, memory), (again, less) = made
+        result.append((step(*operands), step.explain(*operands).arena_bytes))
+    (grads, memory), (again, less) = result
     assert _same(grads, again)
     assert less < memory / 2
 
 
 @pytest.mark.slow
 def test_dropout_is_replayed_with_the_same_mask(operands):
-    made = []
+    result = []
     for block in (_with_dropout, sycl_dnn.checkpoint(_with_dropout)):
         sycl_dnn.manual_seed(3)
         value, pullback = sycl_dnn.vjp(_net(block), *operands)
-        made.append((value, pullback(1.0)))
-    assert _same(*made)
+        result.append((value, pullback(1.0)))
+    assert _same(*result)
 
 
 def test_captured_weights_of_a_checkpointed_function_have_gradients(operands):
@@ -88,8 +88,8 @@ def test_captured_weights_of_a_checkpointed_function_have_gradients(operands):
         block = sycl_dnn.checkpoint(lambda v: _block(v, w))
         return F.sum(F.square(block(x)))
 
-    wanted = sycl_dnn.vjp(lambda w, x: F.sum(F.square(_block(x, w))), first, x)[1](1.0)
-    assert _same(sycl_dnn.vjp(loss, first, x)[1](1.0), wanted)
+    expected = sycl_dnn.vjp(lambda w, x: F.sum(F.square(_block(x, w))), first, x)[1](1.0)
+    assert _same(sycl_dnn.vjp(loss, first, x)[1](1.0), expected)
 
 
 def test_running_statistics_are_updated_once():
@@ -115,9 +115,9 @@ def test_second_derivatives_of_checkpointed_functions(operands):
 
         return value
 
-    wanted = sycl_dnn.vjp(slope(_block), first, x)[1](1.0)
-    got = sycl_dnn.vjp(slope(sycl_dnn.checkpoint(_block)), first, x)[1](1.0)
-    for g, w in zip(tree.leaves(got), tree.leaves(wanted), strict=True):
+    expected = sycl_dnn.vjp(slope(_block), first, x)[1](1.0)
+    actual = sycl_dnn.vjp(slope(sycl_dnn.checkpoint(_block)), first, x)[1](1.0)
+    for g, w in zip(tree.leaves(actual), tree.leaves(expected), strict=True):
         scale = float(dpnp.abs(w).max())
         np.testing.assert_allclose(dpnp.asnumpy(g), dpnp.asnumpy(w), rtol=0, atol=1e-5 * scale)
 
@@ -150,10 +150,10 @@ def test_what_changes_nothing_passes_the_gradient(before, unchanged, wrapped):
     else:
         inside = sycl_dnn.custom_vjp(function)
         inside.defvjp(lambda x: (function(x), x), lambda x, dy: sycl_dnn.vjp(function, x)[1](dy))
-    wanted = sycl_dnn.grad(lambda x: F.sum(function(x)))(x)
+    expected = sycl_dnn.grad(lambda x: F.sum(function(x)))(x)
     for way in (lambda f: f, sycl_dnn.compile):
-        found = way(sycl_dnn.grad(lambda x: F.sum(inside(x))))(x)
-        np.testing.assert_allclose(dpnp.asnumpy(found), dpnp.asnumpy(wanted), rtol=1e-3)
+        actual = way(sycl_dnn.grad(lambda x: F.sum(inside(x))))(x)
+        np.testing.assert_allclose(dpnp.asnumpy(actual), dpnp.asnumpy(expected), rtol=1e-3)
 
 
 def _by_value(x):
@@ -183,8 +183,8 @@ def test_functions_that_read_values_keep_their_intermediates(function, queue):
     for factor in (1.0, -1.0, 0.3, 2.0, -0.2):
         x = factor * dpnp.asarray([0.9, -0.4, 0.2], dtype="f4", sycl_queue=queue)
         for kept, plain in zip(losses(block), losses(function), strict=True):
-            found, expected = (sycl_dnn.grad(f)(x).asnumpy() for f in (kept, plain))
-            np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+            actual, expected = (sycl_dnn.grad(f)(x).asnumpy() for f in (kept, plain))
+            np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-6)
 
 
 def test_compile_refuses_functions_that_read_values(queue):

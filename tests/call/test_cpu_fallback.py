@@ -37,14 +37,16 @@ def _averaged(x, mean, var, momentum):
 @pytest.mark.parametrize("by_name", [False, True])
 def test_updates_are_written_to_the_arrays_of_the_caller(dtype, by_name, lack, queue):
     x, mean, var = _arguments(dtype, queue)
-    wanted = _averaged(*map(to_numpy, (x, mean, var)), 0.3)
+    expected = _averaged(*map(to_numpy, (x, mean, var)), 0.3)
     args = (x,) if by_name else (x, mean, var)
     kwargs = {"training": True, "momentum": 0.3}
     kwargs |= {"running_mean": mean, "running_var": var} if by_name else {}
     operation = F.batch_norm.operation
     y = cpu_fallback.run_on_cpu(operation, lack, queue, args, kwargs, None)
-    for got, truth in zip((mean, var), wanted, strict=True):
-        np.testing.assert_allclose(to_numpy(got), truth, rtol=1e-5 if dtype == "float32" else 1e-2)
+    for actual, truth in zip((mean, var), expected, strict=True):
+        np.testing.assert_allclose(
+            to_numpy(actual), truth, rtol=1e-5 if dtype == "float32" else 1e-2
+        )
     assert y.sycl_queue == queue
     again = _averaged(to_numpy(x), to_numpy(mean), to_numpy(var), 0.3)
     cpu_fallback.run_on_cpu(operation, lack, queue, args, kwargs, None)
@@ -53,15 +55,15 @@ def test_updates_are_written_to_the_arrays_of_the_caller(dtype, by_name, lack, q
 
 def test_updates_with_a_gradient(lack, queue):
     x, mean, var = _arguments("float32", queue)
-    wanted = _averaged(*map(to_numpy, (x, mean, var)), 0.1)
+    expected = _averaged(*map(to_numpy, (x, mean, var)), 0.1)
 
     def both(x, mean, var):
         return F.relu(F.batch_norm(x, mean, var, training=True))
 
     args, subject = (x, mean, var), UserFunction(both)
     y, pullback = cpu_fallback.vjp_on_cpu(vjp, both, subject, lack, queue, args, {})
-    for got, truth in zip((mean, var), wanted, strict=True):
-        np.testing.assert_allclose(to_numpy(got), truth, rtol=1e-5)
+    for actual, truth in zip((mean, var), expected, strict=True):
+        np.testing.assert_allclose(to_numpy(actual), truth, rtol=1e-5)
     assert pullback(dpnp.ones_like(y))[0].shape == x.shape
 
 
@@ -77,8 +79,8 @@ def test_other_arrays_are_not_written(lack, queue):
 def test_out(dtype, lack, queue):
     x, mean, var = _arguments(dtype, queue)
     y = F.zeros_like(x)
-    made = cpu_fallback.run_on_cpu(F.batch_norm.operation, lack, queue, (x, mean, var), {}, y)
-    assert made is y
+    result = cpu_fallback.run_on_cpu(F.batch_norm.operation, lack, queue, (x, mean, var), {}, y)
+    assert result is y
     np.testing.assert_allclose(to_numpy(y), to_numpy(F.batch_norm(x, mean, var)), rtol=1e-6)
 
 

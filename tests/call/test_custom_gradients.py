@@ -26,8 +26,8 @@ def is_compiled(request):
 
 
 def test_a_stopped_value_is_a_constant(x, is_compiled):
-    (got,) = grad(lambda v: F.sum(v * sycl_dnn.stop_gradient(v)), x, is_compiled=is_compiled)
-    np.testing.assert_array_equal(got, [1, 2, -3])
+    (actual,) = grad(lambda v: F.sum(v * sycl_dnn.stop_gradient(v)), x, is_compiled=is_compiled)
+    np.testing.assert_array_equal(actual, [1, 2, -3])
 
 
 def test_trees_are_stopped_and_arrays_stay_themselves(x):
@@ -35,8 +35,8 @@ def test_trees_are_stopped_and_arrays_stay_themselves(x):
         held = sycl_dnn.stop_gradient({"w": params["w"], "n": None})
         return F.sum(held["w"] * params["w"] * params["w"])
 
-    (got,) = sycl_dnn.vjp(loss, {"w": x})[1](1.0)
-    np.testing.assert_array_equal(dpnp.asnumpy(got["w"]), [2, 8, 18])
+    (actual,) = sycl_dnn.vjp(loss, {"w": x})[1](1.0)
+    np.testing.assert_array_equal(dpnp.asnumpy(actual["w"]), [2, 8, 18])
     assert sycl_dnn.stop_gradient(x) is x
 
 
@@ -45,8 +45,8 @@ def test_a_gradient_that_is_stopped_has_no_second_derivative(x, is_compiled):
         (slope,) = sycl_dnn.vjp(lambda u: F.sum(u * u * u), v)[1](1.0)
         return F.sum(sycl_dnn.stop_gradient(slope) * v)
 
-    (got,) = grad(penalty, x, is_compiled=is_compiled)
-    np.testing.assert_allclose(got, [3, 12, 27], rtol=1e-6)
+    (actual,) = grad(penalty, x, is_compiled=is_compiled)
+    np.testing.assert_allclose(actual, [3, 12, 27], rtol=1e-6)
 
 
 def test_stop_gradient_holds_inside_a_checkpointed_function(x):
@@ -71,8 +71,8 @@ straight_through.defvjp(lambda v: (F.where(v > 0, v * 0 + 1, v * 0 - 1), None), 
 def test_the_custom_rule_computes_the_gradient(x, is_compiled):
     value = straight_through(x)
     np.testing.assert_array_equal(dpnp.asnumpy(value), [1, 1, -1])
-    (got,) = grad(lambda v: F.sum(straight_through(v) * v), x, is_compiled=is_compiled)
-    np.testing.assert_allclose(got, np.array([1, 2, -3]) + np.array([1, 1, -1]), rtol=1e-6)
+    (actual,) = grad(lambda v: F.sum(straight_through(v) * v), x, is_compiled=is_compiled)
+    np.testing.assert_allclose(actual, np.array([1, 2, -3]) + np.array([1, 1, -1]), rtol=1e-6)
 
 
 @sycl_dnn.custom_vjp
@@ -95,9 +95,9 @@ scaled_product.defvjp(_forward, _backward)
 
 def test_residuals_and_gradients_are_trees(x, is_compiled):
     run = lambda p: sycl_dnn.vjp(lambda q: F.sum(scaled_product(q, 3.0)), p)[1](1.0)[0]  # noqa: E731
-    got = (sycl_dnn.compile(run) if is_compiled else run)({"a": x, "b": x + 1})
-    np.testing.assert_allclose(dpnp.asnumpy(got["a"]), [12, 18, -12], rtol=1e-6)
-    np.testing.assert_allclose(dpnp.asnumpy(got["b"]), [3, 6, -9], rtol=1e-6)
+    actual = (sycl_dnn.compile(run) if is_compiled else run)({"a": x, "b": x + 1})
+    np.testing.assert_allclose(dpnp.asnumpy(actual["a"]), [12, 18, -12], rtol=1e-6)
+    np.testing.assert_allclose(dpnp.asnumpy(actual["b"]), [3, 6, -9], rtol=1e-6)
 
 
 def test_second_derivatives_differentiate_the_custom_rule(x, is_compiled):
@@ -107,9 +107,9 @@ def test_second_derivatives_differentiate_the_custom_rule(x, is_compiled):
 
     a, b = np.array([1.0, 2.0, -3.0]), np.array([2.0, 3.0, -2.0])
     # grads: 6 b and 3 a, so the value is 6 a b + 9 a^2.
-    got = grad(penalty, x, x + 1, is_compiled=is_compiled)
-    np.testing.assert_allclose(got[0], 6 * b + 18 * a, rtol=1e-6)
-    np.testing.assert_allclose(got[1], 6 * a, rtol=1e-6)
+    actual = grad(penalty, x, x + 1, is_compiled=is_compiled)
+    np.testing.assert_allclose(actual[0], 6 * b + 18 * a, rtol=1e-6)
+    np.testing.assert_allclose(actual[1], 6 * a, rtol=1e-6)
 
 
 def test_invalid_rules_are_refused(x):

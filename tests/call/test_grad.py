@@ -72,13 +72,13 @@ def assert_near(made, wanted):
 
 def test_value_and_gradient_of_a_tree(queue, rng):
     params, x = random_params(rng), rng.standard_normal((5, 4))
-    wanted = differences(lambda p: numpy_loss(p, x), params)
+    expected = differences(lambda p: numpy_loss(p, x), params)
     value, gradient = sycl_dnn.value_and_grad(net_loss)(
         on_device(params, queue), on_device(x, queue)
     )
     assert list(gradient) == ["second", "first"]
     np.testing.assert_allclose(float(value), numpy_loss(params, x), rtol=1e-4)
-    assert_near(gradient, wanted)
+    assert_near(gradient, expected)
 
 
 def test_several_arguments_and_negative_numbers(queue, rng):
@@ -198,8 +198,8 @@ def test_inside_compile_and_plan(queue, rng):
         value, gradient = sycl_dnn.value_and_grad(net_loss)(params, x)
         return value, sycl_dnn.tree.map(lambda p, g: p - 0.1 * g, params, gradient)
 
-    wanted = differences(lambda p: numpy_loss(p, x), params)
-    moved = sycl_dnn.tree.map(lambda p, g: p - 0.1 * g, params, wanted)
+    expected = differences(lambda p: numpy_loss(p, x), params)
+    moved = sycl_dnn.tree.map(lambda p, g: p - 0.1 * g, params, expected)
     assert_near(sycl_dnn.compile(step)(*given)[1], moved)
     assert_near(sycl_dnn.plan(step, *given)()[1], moved)
 
@@ -268,8 +268,8 @@ def test_inner_functions_that_capture_a_traced_value(queue, function):
     def outer(w):
         return function(gx, w)
 
-    got, slope = sycl_dnn.value_and_grad(outer)(gw)
-    assert_near(got, np.float64(value.sum()))
+    actual, slope = sycl_dnn.value_and_grad(outer)(gw)
+    assert_near(actual, np.float64(value.sum()))
     assert_near(slope, gradient)
     assert_near(sycl_dnn.compile(outer)(gw), np.float64(value.sum()))
     assert_near(sycl_dnn.compile(sycl_dnn.grad(outer))(gw), gradient)

@@ -30,11 +30,11 @@ def moved(monkeypatch):
 @pytest.mark.parametrize("dtype", ["float32", "int32", "uint8"])
 def test_a_large_copy_of_a_numpy_array_is_in_huge_pages(moved, queue, dtype):
     values = np.arange(2 * N).astype(dtype).reshape(64, -1)
-    made = sycl_dnn.asarray(values, sycl_queue=queue)
+    result = sycl_dnn.asarray(values, sycl_queue=queue)
     assert moved == [(values.nbytes, True)]
-    assert made.dtype == values.dtype
-    assert made.sycl_queue == queue
-    np.testing.assert_array_equal(made.asnumpy(), values)
+    assert result.dtype == values.dtype
+    assert result.sycl_queue == queue
+    np.testing.assert_array_equal(result.asnumpy(), values)
 
 
 def test_what_is_converted_or_turned_is_what_dpnp_makes_of_it(moved, queue):

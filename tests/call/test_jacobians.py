@@ -104,10 +104,10 @@ def test_modules(wrap, queue, on_device):
     net = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2))
     net = net.to(device=queue) if hasattr(net, "to") else net
     x = on_device(np.stack([POINT, DIRECTION, POINT * 2]))
-    made = wrap(sycl_dnn.jacobian(lambda net, x: net(x)))(net, x)
-    assert made[0].weight.shape == (3, 2, 2, 3)
-    assert made[1].bias.shape == (3, 2, 2)
-    assert made[1].running_mean is None
+    result = wrap(sycl_dnn.jacobian(lambda net, x: net(x)))(net, x)
+    assert result[0].weight.shape == (3, 2, 2, 3)
+    assert result[1].bias.shape == (3, 2, 2)
+    assert result[1].running_mean is None
     tangent = sycl_dnn.tree.map(lambda a: F.ones_like(a) * 0.1, list(net.parameters()))
     _, dy = sycl_dnn.jvp(
         lambda params: F.linear(x, *params[:2]), (list(net.parameters()),), (tangent,)
@@ -144,8 +144,8 @@ def test_auxiliary_results_and_keywords(on_device):
     y, dy, aux = sycl_dnn.jvp(function, (x,), (v,), has_aux=True)
     close(y, POINT**2)
     close(dy, 2 * POINT * DIRECTION)
-    made, other = sycl_dnn.jacobian(function, has_aux=True)(x, scale=3.0)
-    close(made, np.diag(6 * POINT))
+    result, other = sycl_dnn.jacobian(function, has_aux=True)(x, scale=3.0)
+    close(result, np.diag(6 * POINT))
     assert aux == other == "unchanged"
 
 
@@ -188,12 +188,12 @@ def test_empty_arrays_and_numbers(result, argument, shape, on_device):
 @pytest.mark.parametrize("dtype", ["float64", "bfloat16", "float16"])
 def test_dtypes(dtype, on_device):
     x = F.asarray(on_device(POINT), dtype=dtype)
-    for made in (
+    for result in (
         sycl_dnn.jacobian(lambda x: x * x)(x), sycl_dnn.jvp(F.sin, (x,), (x,))[1],
         sycl_dnn.hessian(lambda x: F.sum(x * x * x))(x),
         sycl_dnn.hvp(lambda x: F.sum(x * x), (x,), (x,))[1][0],
     ):  # fmt: skip
-        assert str(made.dtype) == dtype
+        assert str(result.dtype) == dtype
 
 
 @pytest.mark.parametrize(

@@ -63,9 +63,9 @@ def test_a_bound_method_can_be_compiled(ones):
 @pytest.mark.parametrize("again", [lambda f: pickle.loads(pickle.dumps(f)), copy.deepcopy])
 def test_compiled_functions_are_pickled_and_copied_with_their_source_function(ones, again):
     x = ones(3) * -1
-    made = again(sycl_dnn.compile(plain, cache_size=7))
-    assert (made.__name__, made.cache_info().capacity) == ("plain", 7)
-    np.testing.assert_array_equal(dpnp.asnumpy(made(-x)), 3)
+    result = again(sycl_dnn.compile(plain, cache_size=7))
+    assert (result.__name__, result.cache_info().capacity) == ("plain", 7)
+    np.testing.assert_array_equal(dpnp.asnumpy(result(-x)), 3)
     np.testing.assert_array_equal(dpnp.asnumpy(again(decorated)(-x)), 2)
 
 
@@ -105,9 +105,9 @@ def test_manual_seed_makes_dropout_reproducible_across_processes():
 
 
 def test_manual_seed_is_public(ones):
-    made = []
+    result = []
     for _ in range(2):
         sycl_dnn.manual_seed(3)
-        made.append(dpnp.asnumpy(F.dropout(ones(64), 0.5)))
-    np.testing.assert_array_equal(*made)
-    assert not np.array_equal(made[0], dpnp.asnumpy(F.dropout(ones(64), 0.5)))
+        result.append(dpnp.asnumpy(F.dropout(ones(64), 0.5)))
+    np.testing.assert_array_equal(*result)
+    assert not np.array_equal(result[0], dpnp.asnumpy(F.dropout(ones(64), 0.5)))

@@ -38,11 +38,11 @@ def test_another_value_compiles_nothing(x, name):
     compiled = sycl_dnn.compile(function)
     sycl_dnn.cache.clear()
     for rate in RATES[:-1]:
-        wanted = dpnp.asnumpy(function(x, rate))
-        got = [compiled(x, rate), sycl_dnn.vjp(function, x, rate)[0]]
-        for made in got:
-            np.testing.assert_allclose(dpnp.asnumpy(made), wanted, rtol=1e-6)
-            assert made.dtype == x.dtype
+        expected = dpnp.asnumpy(function(x, rate))
+        actual = [compiled(x, rate), sycl_dnn.vjp(function, x, rate)[0]]
+        for result in actual:
+            np.testing.assert_allclose(dpnp.asnumpy(result), expected, rtol=1e-6)
+            assert result.dtype == x.dtype
     assert compiled.cache_info().misses == 1
 
 
@@ -70,9 +70,9 @@ def test_code_that_needs_the_value_is_traced_for_each_value(x):
 
     for scale, slope, power in ((1.0, 0.1, 0.5), (2.0, 0.1, 0.5), (2.0, 0.3, 1.5), (4.0, 0.3, 1.5)):
         x2 = x * 2 if power > 1 else x
-        wanted = F.leaky_relu(x2 - 3, slope) * scale
-        got = function(x, scale, slope, power)
-        np.testing.assert_allclose(dpnp.asnumpy(got), dpnp.asnumpy(wanted), rtol=1e-6)
+        expected = F.leaky_relu(x2 - 3, slope) * scale
+        actual = function(x, scale, slope, power)
+        np.testing.assert_allclose(dpnp.asnumpy(actual), dpnp.asnumpy(expected), rtol=1e-6)
     assert function.cache_info().misses == 2
 
 
@@ -99,8 +99,10 @@ def test_returned_numbers_are_unchanged(x):
 def test_numbers_in_trees_and_from_numpy(x):
     compiled = sycl_dnn.compile(lambda x, o: x * o["lr"] + o["shift"][0])
     for rate in (np.float32(0.5), np.float64(2.0), 3.0):
-        got = compiled(x, {"shift": [1.0], "lr": rate})
-        np.testing.assert_allclose(dpnp.asnumpy(got), dpnp.asnumpy(x) * float(rate) + 1, rtol=1e-6)
+        actual = compiled(x, {"shift": [1.0], "lr": rate})
+        np.testing.assert_allclose(
+            dpnp.asnumpy(actual), dpnp.asnumpy(x) * float(rate) + 1, rtol=1e-6
+        )
     assert compiled.cache_info().misses == 1
 
 
@@ -114,9 +116,9 @@ def test_special_values(x):
 def test_float64_arrays_keep_the_digits(queue):
     x = dpnp.ones(3, dtype="f8", sycl_queue=queue)
     for function in (lambda x, s: x + s, sycl_dnn.compile(lambda x, s: x + s)):
-        made = function(x, 1e-12)
-        assert made.dtype == x.dtype
-        np.testing.assert_array_equal(dpnp.asnumpy(made) - 1, np.ones(3) + 1e-12 - 1)
+        result = function(x, 1e-12)
+        assert result.dtype == x.dtype
+        np.testing.assert_array_equal(dpnp.asnumpy(result) - 1, np.ones(3) + 1e-12 - 1)
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
@@ -131,10 +133,10 @@ def test_bfloat16_and_float16_arrays_cause_no_retrace(x, dtype):
     narrow = F.astype(x, dtype)
     compiled = sycl_dnn.compile(step)
     for s in (0.1, 0.2, -0.3):
-        got = F.astype(compiled(narrow, s), "float32")
+        actual = F.astype(compiled(narrow, s), "float32")
         values = dpnp.asnumpy(x).astype("f8")
         want = np.maximum((values * s + s - values) / s, s)
-        np.testing.assert_allclose(dpnp.asnumpy(got), want, rtol=0.04, atol=0.04)
+        np.testing.assert_allclose(dpnp.asnumpy(actual), want, rtol=0.04, atol=0.04)
     assert len(traces) == 1
     # The number itself is not rounded: 0.1 is 0.10009765625 in bfloat16.
     tenth = sycl_dnn.compile(lambda x, s: x * s)(narrow, 0.1)

@@ -71,8 +71,8 @@ def test_numbers_of_numpy_are_told_apart_by_type_and_value(queue):
     scaled = sycl_dnn.compile(lambda x, n: x * int(n) if n.dtype.kind == "i" else x + float(n))
     calls = (3, np.array(3)), (4, np.array(4)), (3, np.array(3, "i4"))
     for _ in range(2):
-        for wanted, number in calls:
-            assert dpnp.asnumpy(scaled(x, number)).tolist() == [2.0 * wanted] * 3
+        for expected, number in calls:
+            assert dpnp.asnumpy(scaled(x, number)).tolist() == [2.0 * expected] * 3
         assert dpnp.asnumpy(scaled(x, np.array(1, "u1"))).tolist() == [3.0] * 3
     with pytest.raises(TypeError, match=r"numpy\.ndarray"):
         scaled(x, np.array([3]))

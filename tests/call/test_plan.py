@@ -55,8 +55,8 @@ def test_submit_runs_plans_in_order(make):
     third = sycl_dnn.plan(F.linear, second.result, w, b)
     sycl_dnn.submit([first, second, third])
     hidden = np.maximum(linear(x, w, b), 0)
-    wanted = hidden @ dpnp.asnumpy(w).T + dpnp.asnumpy(b)
-    np.testing.assert_allclose(dpnp.asnumpy(third.result), wanted, atol=1e-4)
+    expected = hidden @ dpnp.asnumpy(w).T + dpnp.asnumpy(b)
+    np.testing.assert_allclose(dpnp.asnumpy(third.result), expected, atol=1e-4)
 
 
 def test_submit_refuses_two_queues(make, queue):
@@ -74,21 +74,21 @@ def test_a_plan_of_a_composed_function(make):
         return F.linear(F.relu(F.conv2d(image, weight)), weight_out)
 
     plan = sycl_dnn.plan(net, x, w, v)
-    wanted = dpnp.asnumpy(F.linear(F.relu(F.conv2d(x, w)), v))
-    np.testing.assert_allclose(dpnp.asnumpy(plan()), wanted, atol=1e-5)
+    expected = dpnp.asnumpy(F.linear(F.relu(F.conv2d(x, w)), v))
+    np.testing.assert_allclose(dpnp.asnumpy(plan()), expected, atol=1e-5)
 
 
 def test_one_plan_called_from_eight_threads(make):
     x, w, b = make(64, 64), make(64, 64), make(64)
     plan = sycl_dnn.plan(F.linear, x, w, b, constants="weight")
-    wanted = linear(x, w, b)
+    expected = linear(x, w, b)
     in_threads(8, lambda _: [plan() for _ in range(50)])
-    np.testing.assert_allclose(dpnp.asnumpy(plan()), wanted, atol=1e-4)
+    np.testing.assert_allclose(dpnp.asnumpy(plan()), expected, atol=1e-4)
 
 
 def test_arrays_of_a_plan_may_be_dropped(make):
     x, w, b = make(5, 16), make(7, 16), make(7)
-    wanted = linear(x, w, b)
+    expected = linear(x, w, b)
     plan = sycl_dnn.plan(F.linear, x, w, b, constants="weight")
     del x, w, b
-    np.testing.assert_allclose(dpnp.asnumpy(plan()), wanted, atol=1e-5)
+    np.testing.assert_allclose(dpnp.asnumpy(plan()), expected, atol=1e-5)

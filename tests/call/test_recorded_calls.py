@@ -282,9 +282,9 @@ def test_returned_arrays_are_those_of_the_call(make):
 
     for number in (1.0, 2.0, 3.0):
         held = make(number)
-        (_, (same, made)), _ = sycl_dnn.value_and_grad(function, has_aux=True)(make(1.0))
+        (_, (same, result)), _ = sycl_dnn.value_and_grad(function, has_aux=True)(make(1.0))
         assert same.tolist() == [number]
-        assert made["twice"].tolist() == [2 * number]
+        assert result["twice"].tolist() == [2 * number]
     assert misses() == 1
 
 
@@ -319,9 +319,9 @@ def test_a_rule_whose_numbers_change_is_traced_again(make):
     factor = 2.0
 
     def define(number):
-        made = sycl_dnn.custom_vjp(lambda x: x * 1)
-        made.defvjp(lambda x: (x * 1, None), lambda _, dy: (dy * number * factor,))
-        return made
+        result = sycl_dnn.custom_vjp(lambda x: x * 1)
+        result.defvjp(lambda x: (x * 1, None), lambda _, dy: (dy * number * factor,))
+        return result
 
     for number, other in ((2.0, 1.0), (3.0, 1.0), (3.0, 4.0)):
         factor = other
@@ -425,9 +425,9 @@ def test_floats_that_vary_are_values_of_one_program(name, make):
     for b in (0.5, 0.25, 2.0, 3.0, -1.5, 0.5, 1e-3, 7.0, 0.0625, 11.0, 12.0, 13.0):
         if "power" in name:
             b = abs(b)
-        got = gradient(lambda x, b=b: F.sum(function(x, b)), make(*x))
-        assert got[0] == pytest.approx(np.sum(value(x.astype("f8"), b)), rel=1e-5)
-        np.testing.assert_allclose(got[1], np.broadcast_to(slope(x, b), 3), rtol=1e-5)
+        actual = gradient(lambda x, b=b: F.sum(function(x, b)), make(*x))
+        assert actual[0] == pytest.approx(np.sum(value(x.astype("f8"), b)), rel=1e-5)
+        np.testing.assert_allclose(actual[1], np.broadcast_to(slope(x, b), 3), rtol=1e-5)
     if "power" not in name:
         assert misses() <= 9
 
@@ -449,5 +449,5 @@ def test_floats_that_vary_beside_other_dtypes(dtype, queue):
             return F.sum(F.astype(x * b, "float32") * w)
 
         w = F.ones(2, device=queue)
-        got = sycl_dnn.grad(function)(w).asnumpy()
-        np.testing.assert_array_equal(got, F.astype(x * b, "float32").asnumpy())
+        actual = sycl_dnn.grad(function)(w).asnumpy()
+        np.testing.assert_array_equal(actual, F.astype(x * b, "float32").asnumpy())

@@ -37,8 +37,10 @@ def test_every_call_takes_every_view(queue, view, call):
     values = np.arange(21, dtype="f4").reshape(3, 7)
     rows = np.linspace(-1, 1, 12, dtype="f4").reshape(4, 3)
     held = VIEWS[view](dpnp.asarray(values, sycl_queue=queue))
-    made = CALLS[call](F.matmul, held, dpnp.asarray(rows, sycl_queue=queue))
-    np.testing.assert_allclose(dpnp.asnumpy(made), rows @ VIEWS[view](values), rtol=1e-5, atol=1e-5)
+    result = CALLS[call](F.matmul, held, dpnp.asarray(rows, sycl_queue=queue))
+    np.testing.assert_allclose(
+        dpnp.asnumpy(result), rows @ VIEWS[view](values), rtol=1e-5, atol=1e-5
+    )
 
 
 def test_captured_arrays_of_a_vjp_or_plan_are_read_at_each_call(queue):
@@ -52,9 +54,9 @@ def test_captured_arrays_of_a_vjp_or_plan_are_read_at_each_call(queue):
     for first in (0.0, 100.0):
         base[0, 0] = first
         y, pullback = sycl_dnn.vjp(function, x)
-        wanted = dpnp.asnumpy(held).sum(0)
-        np.testing.assert_array_equal(dpnp.asnumpy(y)[0], wanted)
-        np.testing.assert_array_equal(dpnp.asnumpy(plan())[0], wanted)
+        expected = dpnp.asnumpy(held).sum(0)
+        np.testing.assert_array_equal(dpnp.asnumpy(y)[0], expected)
+        np.testing.assert_array_equal(dpnp.asnumpy(plan())[0], expected)
         (slope,) = pullback(dpnp.ones_like(y))
         np.testing.assert_array_equal(dpnp.asnumpy(slope)[0], dpnp.asnumpy(held).sum(1))
 

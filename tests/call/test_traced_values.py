@@ -112,8 +112,8 @@ def test_operators_of_bits_in_place(run, make):
     a, b = make(4, dtype="i4"), make(4, dtype="i4")
     for name in ("and_", "or_", "xor", "lshift", "rshift"):
         in_place = getattr(operator, f"i{name.removesuffix('_')}")
-        wanted = getattr(operator, name)(a, b)
-        assert_same(run(lambda x, s=in_place: s(x * 1, b), a), wanted)
+        expected = getattr(operator, name)(a, b)
+        assert_same(run(lambda x, s=in_place: s(x * 1, b), a), expected)
 
 
 def test_floats_have_no_bits(make):
@@ -434,18 +434,18 @@ def test_indexing_with_python_integers(run, make):
 
 def test_gradient_of_indexing_accumulates(make, queue):
     x, i = make(3, 4), dpnp.asarray([2, 0, 2, -1], sycl_queue=queue)
-    for function, wanted in (
+    for function, expected in (
         (lambda a: a[i], np.repeat([[1.0], [0.0], [3.0]], 4, axis=1)),
         (lambda a: a[i, i], np.diag([1.0, 0, 3, 0])[:3] * 0),
         (lambda a: a[..., i], np.repeat([[1.0, 0.0, 2.0, 1.0]], 3, axis=0)),
     ):
         y, pullback = sycl_dnn.vjp(function, x)
-        got = pullback(dpnp.ones_like(y))[0].asnumpy()
+        actual = pullback(dpnp.ones_like(y))[0].asnumpy()
         if y.shape == (4,):
-            wanted = np.zeros((3, 4))
+            expected = np.zeros((3, 4))
             for row, column in zip([2, 0, 2, 2], [2, 0, 2, 3], strict=True):
-                wanted[row, column] += 1
-        np.testing.assert_allclose(got, wanted)
+                expected[row, column] += 1
+        np.testing.assert_allclose(actual, expected)
 
 
 def test_indices_out_of_range(run, make, queue):
@@ -455,9 +455,9 @@ def test_indices_out_of_range(run, make, queue):
     with pytest.raises(IndexError, match="-5 is out of range for axis 1 of size 4"):
         run(lambda a: a[:, np.array([[0, -5]])], x)
     far = dpnp.asarray([3, 1], sycl_queue=queue)
-    got = run(lambda a: a[far], x).asnumpy()
-    assert np.isnan(got[0]).all()
-    np.testing.assert_array_equal(got[1], x.asnumpy()[1])
+    actual = run(lambda a: a[far], x).asnumpy()
+    assert np.isnan(actual[0]).all()
+    np.testing.assert_array_equal(actual[1], x.asnumpy()[1])
 
 
 @pytest.mark.parametrize(

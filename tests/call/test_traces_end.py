@@ -148,10 +148,10 @@ def _sin(x):
 
 
 def test_array_function_in_every_transform(run, x):
-    wanted = np.sin(x.asnumpy() * 2) + 1
-    np.testing.assert_allclose(_sin(x * 2).asnumpy() + 1, wanted, rtol=1e-5)
+    expected = np.sin(x.asnumpy() * 2) + 1
+    np.testing.assert_allclose(_sin(x * 2).asnumpy() + 1, expected, rtol=1e-5)
     for _ in range(2):
-        np.testing.assert_allclose(run(lambda x: _sin(x * 2) + 1, x).asnumpy(), wanted, rtol=1e-5)
+        np.testing.assert_allclose(run(lambda x: _sin(x * 2) + 1, x).asnumpy(), expected, rtol=1e-5)
 
 
 def test_array_function_reads_new_values_at_each_call(x):
@@ -159,9 +159,9 @@ def test_array_function_reads_new_values_at_each_call(x):
     compiled = sycl_dnn.compile(lambda x: _sin(x))
     for _ in range(3):
         x += 1
-        wanted = np.sin(x.asnumpy())
-        np.testing.assert_allclose(bound().asnumpy(), wanted, rtol=1e-4, atol=1e-6)
-        np.testing.assert_allclose(compiled(x).asnumpy(), wanted, rtol=1e-4, atol=1e-6)
+        expected = np.sin(x.asnumpy())
+        np.testing.assert_allclose(bound().asnumpy(), expected, rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(compiled(x).asnumpy(), expected, rtol=1e-4, atol=1e-6)
 
 
 def test_gradient_of_array_function(x):
@@ -171,9 +171,9 @@ def test_gradient_of_array_function(x):
     ):
         y, pullback = sycl_dnn.vjp(function, x)
         values = x.asnumpy()
-        got = pullback(dpnp.ones_like(y))[0].asnumpy()
+        actual = pullback(dpnp.ones_like(y))[0].asnumpy()
         np.testing.assert_allclose(
-            got, np.sin(values) + values * np.cos(values), rtol=1e-4, atol=1e-5
+            actual, np.sin(values) + values * np.cos(values), rtol=1e-4, atol=1e-5
         )
 
 
@@ -188,9 +188,9 @@ def test_array_function_of_several_arrays(name, x):
         )
 
     held = dpnp.ones_like(x)
-    got = TRANSFORMS[name](function, x)
-    np.testing.assert_allclose(got[0].asnumpy(), np.hypot(x.asnumpy(), 1), rtol=1e-5)
-    np.testing.assert_array_equal(got[1].asnumpy(), (x.asnumpy() > 1).sum(0))
+    actual = TRANSFORMS[name](function, x)
+    np.testing.assert_allclose(actual[0].asnumpy(), np.hypot(x.asnumpy(), 1), rtol=1e-5)
+    np.testing.assert_array_equal(actual[1].asnumpy(), (x.asnumpy() > 1).sum(0))
     assert isinstance(function(x), tuple)
 
 
@@ -203,8 +203,8 @@ def test_gradients_of_several_results(x):
         return product.sum() + 3 * total
 
     y, pullback = sycl_dnn.vjp(function, x)
-    got = pullback(dpnp.ones_like(y))[0].asnumpy()
-    np.testing.assert_allclose(got, 2 * x.asnumpy() + 3, rtol=1e-5)
+    actual = pullback(dpnp.ones_like(y))[0].asnumpy()
+    np.testing.assert_allclose(actual, 2 * x.asnumpy() + 3, rtol=1e-5)
 
 
 @pytest.mark.slow
@@ -218,9 +218,9 @@ def test_array_function_receives_arrays_of_dtypes_that_dpnp_lacks(run, x):
     def function(a):
         return sycl_dnn.array_function(doubled, a, shape=(3, 4), dtype="bfloat16", gradient=doubled)
 
-    got = run(function, narrow)
-    assert got.dtype == "bfloat16"
-    np.testing.assert_allclose(got.asnumpy(), 2 * narrow.asnumpy())
+    actual = run(function, narrow)
+    assert actual.dtype == "bfloat16"
+    np.testing.assert_allclose(actual.asnumpy(), 2 * narrow.asnumpy())
 
 
 def test_array_function_without_a_gradient_says_so(x):

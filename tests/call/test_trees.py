@@ -63,8 +63,8 @@ def test_a_default_dict_keeps_its_factory():
 
 
 def test_registered_classes_are_containers():
-    made = tree.map(lambda v: 2 * v, {"r": Ring([1, 2], 9)})
-    assert (made["r"].items, made["r"].size) == ([2, 4], 9)
+    result = tree.map(lambda v: 2 * v, {"r": Ring([1, 2], 9)})
+    assert (result["r"].items, result["r"].size) == ([2, 4], 9)
     with pytest.raises(ValueError, match=r"tree\.register: Ring is a container already"):
         tree.register(Ring, lambda r: ((), None), lambda a, c: Ring([], 0))
 

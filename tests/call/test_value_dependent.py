@@ -50,8 +50,8 @@ def test_gradients_select_what_values_select(name, x):
 def test_other_values_select_others(x):
     grad = sycl_dnn.grad(CASES["mask"])
     for values in (VALUES, -VALUES, abs(VALUES), -abs(VALUES), VALUES):
-        got = grad(dpnp.asarray(values, sycl_queue=x.sycl_queue)).asnumpy()
-        np.testing.assert_allclose(got, np.where(values > 0, 2 * values, 0))
+        actual = grad(dpnp.asarray(values, sycl_queue=x.sycl_queue)).asnumpy()
+        np.testing.assert_allclose(actual, np.where(values > 0, 2 * values, 0))
 
 
 def test_a_captured_mask_is_read_at_each_call(x):
@@ -64,13 +64,13 @@ def test_a_captured_mask_is_read_at_each_call(x):
 
 def test_second_derivatives_of_what_a_mask_selects(x):
     inner = sycl_dnn.grad(lambda x: (x[x > 0] ** 3).sum())
-    got = sycl_dnn.grad(lambda x: inner(x).sum())(x).asnumpy()
-    np.testing.assert_allclose(got, np.where(VALUES > 0, 6 * VALUES, 0))
+    actual = sycl_dnn.grad(lambda x: inner(x).sum())(x).asnumpy()
+    np.testing.assert_allclose(actual, np.where(VALUES > 0, 6 * VALUES, 0))
 
 
 def test_results_are_constants_to_gradients(x):
-    got = sycl_dnn.grad(lambda x: (F.unique(x) * x).sum())(x).asnumpy()
-    np.testing.assert_allclose(got, np.sort(VALUES))
+    actual = sycl_dnn.grad(lambda x: (F.unique(x) * x).sum())(x).asnumpy()
+    np.testing.assert_allclose(actual, np.sort(VALUES))
 
 
 class Selecting(nn.Module):
@@ -91,11 +91,11 @@ class Selecting(nn.Module):
 def test_modules_that_need_values_run_at_each_call(x):
     net = Selecting().to(x.sycl_queue)
     y = net.layer(x)
-    wanted = y[y > 0] * int((y > 0).sum()) + 6
+    expected = y[y > 0] * int((y > 0).sum()) + 6
     for _ in range(3):
-        np.testing.assert_allclose(net(x).asnumpy(), wanted.asnumpy(), rtol=1e-6)
+        np.testing.assert_allclose(net(x).asnumpy(), expected.asnumpy(), rtol=1e-6)
     value, grads = sycl_dnn.value_and_grad(lambda net: net(x).sum())(net)
-    assert float(value) == pytest.approx(float(wanted.sum()), rel=1e-5)
+    assert float(value) == pytest.approx(float(expected.sum()), rel=1e-5)
     count = int((y > 0).sum())
     np.testing.assert_allclose(grads.layer.bias.asnumpy(), (y > 0).asnumpy() * float(count))
 

@@ -38,10 +38,10 @@ def _function(f, make):
     def attend(*parts):
         parts = F.split(parts[0], width, 2) if f["is_joint"] else parts
         q, k, v = map(heads, parts)
-        made = F.scaled_dot_product_attention(q, k, v, mask, is_causal=f["is_causal"])
+        result = F.scaled_dot_product_attention(q, k, v, mask, is_causal=f["is_causal"])
         if not f["is_back"]:
-            return made
-        return F.reshape(F.transpose(made, 1, 2), (f["batch"], f["length"], width))
+            return result
+        return F.reshape(F.transpose(result, 1, 2), (f["batch"], f["length"], width))
 
     n, wide = (1, 3 * width) if f["is_joint"] else (3, width)
     return attend, [make(f["batch"], f["length"], wide) for _ in range(n)]
@@ -65,8 +65,8 @@ def test_no_copies_remain(make, queue):
     def attention(x):
         parts = F.split(F.linear(x, w), 64, 2)
         q, k, v = (F.transpose(F.reshape(t, (2, 16, 4, 16)), 1, 2) for t in parts)
-        made = F.scaled_dot_product_attention(q, k, v)
-        return F.reshape(F.transpose(made, 1, 2), (2, 16, 64))
+        result = F.scaled_dot_product_attention(q, k, v)
+        return F.reshape(F.transpose(result, 1, 2), (2, 16, 64))
 
     report = compiled_as_eager(attention, make(2, 16, 64))
     if is_older_than_avx2(queue):

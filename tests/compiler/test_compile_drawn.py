@@ -18,15 +18,19 @@ RARE = settings(
 
 def compare(case, queue, dtype):
     x, function = case.input(queue), case.function(queue)
-    wanted = dpnp.asnumpy(function(x))
+    expected = dpnp.asnumpy(function(x))
     compiled = sycl_dnn.compile(function, dtype=dtype)
     for _ in range(2):
-        got = compiled(x)
-        assert got.shape == wanted.shape
-        assert got.dtype == np.float32
-        scale = max(np.abs(wanted).max(), 1e-3)
+        actual = compiled(x)
+        assert actual.shape == expected.shape
+        assert actual.dtype == np.float32
+        scale = max(np.abs(expected).max(), 1e-3)
         np.testing.assert_allclose(
-            dpnp.asnumpy(got), wanted, rtol=0, atol=TOLERANCE[dtype] * scale, err_msg=repr(case)
+            dpnp.asnumpy(actual),
+            expected,
+            rtol=0,
+            atol=TOLERANCE[dtype] * scale,
+            err_msg=repr(case),
         )
 
 

@@ -110,9 +110,9 @@ def test_network_in_integers(network, make, on_device, queue):
     p = on_device(network.parameters())
     args = _arguments(network.shapes, make)
     compiled = sycl_dnn.compile(lambda *given: network.function(p, *given))
-    made, accuracy = sycl_dnn.quantize(compiled, [tuple(args)])
+    result, accuracy = sycl_dnn.quantize(compiled, [tuple(args)])
     assert all(a.relative < network.integer_error for a in accuracy), list(map(str, accuracy))
-    report = made.explain(*args)
+    report = result.explain(*args)
     assert_in_integers(report, queue)
     assert not [p for p in slow_parts(report, queue) if p.row != "concat"], str(report)
 
@@ -140,9 +140,9 @@ def test_resnet50(dtype, make, queue, resnet_parameters):
 def test_resnet50_in_integers(make, queue, resnet_parameters):
     network = _resnet50.ResNet50(resnet_parameters, queue)
     x = make(2, 3, 64, 64)
-    made, accuracy = sycl_dnn.quantize(sycl_dnn.compile(network.__call__), [x])
+    result, accuracy = sycl_dnn.quantize(sycl_dnn.compile(network.__call__), [x])
     assert accuracy[0].relative < 0.05
-    report = made.explain(x)
+    report = result.explain(x)
     # All values between the first and the last product stay integers.
     *convolutions, last = (p for p in report.parts if p.row in ("convolution_forward", "matmul"))
     assert all(any("x int8" in text for text in part.fused) for part in convolutions)
@@ -153,7 +153,7 @@ def test_resnet50_in_integers(make, queue, resnet_parameters):
         # So the product before it and the residuals of its stage are floats.
         assert saturates(queue), str(report)
         assert {part.shape[1] for part in floats} == {2048}, str(report)
-    assert_same(made(x), network(x), 0.1)
+    assert_same(result(x), network(x), 0.1)
 
 
 @pytest.mark.slow
@@ -174,8 +174,8 @@ def test_a_decoding_step_extends_the_cache(make, on_device):
     for _ in range(3):
         x = make(1, 1, 64)
         logits, keys, values = compiled(x, keys, values)
-        wanted, wanted_keys, wanted_values = gpt.step(p, GPT, x, wanted_keys, wanted_values)
-        assert_same((logits, keys, values), (wanted, wanted_keys, wanted_values))
+        expected, wanted_keys, wanted_values = gpt.step(p, GPT, x, wanted_keys, wanted_values)
+        assert_same((logits, keys, values), (expected, wanted_keys, wanted_values))
     assert keys[0].shape == (1, 4, 6, 16)
     assert all(np.isfinite(a).all() for a in numpy_leaves(logits))
 

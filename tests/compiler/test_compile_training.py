@@ -59,9 +59,9 @@ def test_compiled_step_equals_eager_calls(name, make, one):
     function, shapes = NETWORKS[name]
     args = [make(*s) / 2 for s in shapes]
     compiled = sycl_dnn.compile(lambda *a: step(function, one, *a))
-    wanted = step(function, one, *args)
+    expected = step(function, one, *args)
     for _ in range(2):
-        assert_same(compiled(*args), wanted, 1e-4)
+        assert_same(compiled(*args), expected, 1e-4)
     assert len(compiled.explain(*args).parts) < compiled.explain(*args).n_recorded
 
 
@@ -73,9 +73,9 @@ def test_each_argument_has_its_own_gradient(make, one):
         return sycl_dnn.vjp(product, x, x, y)[1](one)
 
     x, y = make(3, 4), make(2)
-    got, wanted = sycl_dnn.compile(both)(x, y), both(x, y)
-    assert not got[2].any()
-    assert_same(got, wanted)
+    actual, expected = sycl_dnn.compile(both)(x, y), both(x, y)
+    assert not actual[2].any()
+    assert_same(actual, expected)
 
 
 def test_nested_arguments_and_results(make):
@@ -83,8 +83,8 @@ def test_nested_arguments_and_results(make):
         return [F.tanh(F.linear(x, w)) for w in layers]
 
     def both(x, w, v, dy):
-        made, pullback = sycl_dnn.vjp(function, [w, v], x)
-        return made, pullback([dy, None]), pullback([None, dy])
+        result, pullback = sycl_dnn.vjp(function, [w, v], x)
+        return result, pullback([dy, None]), pullback([None, dy])
 
     args = [make(4, 6), make(5, 6), make(5, 6), make(4, 5)]
 

@@ -38,10 +38,10 @@ def test_nested_arguments_and_results(make):
 
     tree = {"first": make(3, 4), "rest": (make(3, 4), make(3, 4))}
     a, (b, c) = tree["first"], tree["rest"]
-    made = function(tree, 2.0, name="x")
-    assert list(made) == ["sum", "x", "none", "number"]
-    assert (made["none"], made["number"]) == (None, 3)
-    assert_same(made, {"sum": a + b, "x": [c * 2.0, (a - b).T]})
+    result = function(tree, 2.0, name="x")
+    assert list(result) == ["sum", "x", "none", "number"]
+    assert (result["none"], result["number"]) == (None, 3)
+    assert_same(result, {"sum": a + b, "x": [c * 2.0, (a - b).T]})
     assert_same(function(tree, 3.0, name="x")["x"][0], c * 3.0)
     assert function.cache_info().misses == 1
 
@@ -64,13 +64,13 @@ def test_results_are_written_to_out(make, weights):
 def test_out_may_be_an_input(make, weights):
     x = make(5, 16)
     function = sycl_dnn.compile(lambda a: F.relu(F.linear(a, weights)) + a)
-    wanted = dpnp.asnumpy(F.relu(F.linear(x, weights)) + x)
+    expected = dpnp.asnumpy(F.relu(F.linear(x, weights)) + x)
     function(x, out=x)
-    np.testing.assert_allclose(dpnp.asnumpy(x), wanted, atol=1e-5)
+    np.testing.assert_allclose(dpnp.asnumpy(x), expected, atol=1e-5)
     chained = sycl_dnn.compile(lambda a: F.tanh(a * 2.0) + F.softmax(a, -1))
-    wanted = dpnp.asnumpy(F.tanh(x * 2.0) + F.softmax(x, -1))
+    expected = dpnp.asnumpy(F.tanh(x * 2.0) + F.softmax(x, -1))
     chained(x, out=x)
-    np.testing.assert_allclose(dpnp.asnumpy(x), wanted, atol=1e-5)
+    np.testing.assert_allclose(dpnp.asnumpy(x), expected, atol=1e-5)
 
 
 VIEWS = {
@@ -86,15 +86,15 @@ def test_a_view_of_an_input_is_read_before_out_is_written(name, make):
     x, big = make(64, 64), make(128, 64)
     function = sycl_dnn.compile(VIEWS[name])
     outs = (x[:32], x[32:]) if name == "halves" else (x, make(64, 64))
-    wanted = VIEWS[name](dpnp.copy(x))
-    single = not isinstance(wanted, tuple)
+    expected = VIEWS[name](dpnp.copy(x))
+    single = not isinstance(expected, tuple)
     function(x, out=x if single else outs)
-    assert_same(x if single else outs, wanted)
+    assert_same(x if single else outs, expected)
     if single:
         for rows in (slice(0, 64), slice(64, 128)):
-            wanted = VIEWS[name](dpnp.copy(big[rows]))
+            expected = VIEWS[name](dpnp.copy(big[rows]))
             function(big[rows], out=big[32:96])
-            assert_same(big[32:96], wanted)
+            assert_same(big[32:96], expected)
 
 
 def test_views_and_strides(make, weights):
@@ -129,14 +129,14 @@ def test_integers_and_embeddings(make, queue):
 def test_inputs_may_be_freed_before_the_work_is_done(make, weights):
     function = sycl_dnn.compile(lambda x: F.linear(F.relu(F.linear(x, weights)), weights))
     kept = make(512, 16)
-    wanted = dpnp.asnumpy(function(kept))
+    expected = dpnp.asnumpy(function(kept))
     results = []
     for _ in range(30):
         x = kept.copy()
         results.append(function(x))
         del x
-    for got in results:
-        np.testing.assert_allclose(dpnp.asnumpy(got), wanted, atol=1e-5)
+    for actual in results:
+        np.testing.assert_allclose(dpnp.asnumpy(actual), expected, atol=1e-5)
 
 
 def test_a_bound_call_sees_new_input(make, weights):
@@ -170,9 +170,9 @@ def test_arguments_by_name_in_any_order(function, names, constants, is_number, m
     values = {name: make(2, 3) for name in "abc"}
     values["b"] = 1.5 if is_number else values["b"]
     given = {name: values[name] for name in names}
-    wanted = values["a"] * 4 + values["b"] * 2 + values["c"]
+    expected = values["a"] * 4 + values["b"] * 2 + values["c"]
     compiled = sycl_dnn.compile(function, constants=constants)
     for _ in range(3):
-        assert_same(compiled(**given), wanted)
-    assert_same(compiled(**dict(reversed(given.items()))), wanted)
-    assert_same(compiled.bind(**given)(), wanted)
+        assert_same(compiled(**given), expected)
+    assert_same(compiled(**dict(reversed(given.items()))), expected)
+    assert_same(compiled.bind(**given)(), expected)

@@ -56,9 +56,9 @@ def test_clear_reads_constants_again(make):
 def test_a_function_that_returns_its_argument(make, weights):
     x = make(3, 16)
     function = sycl_dnn.compile(lambda a: (a, weights, F.relu(a)))
-    same, constant, made = function(x)
+    same, constant, result = function(x)
     assert same is x
-    assert_same((constant, made), (weights, F.relu(x)))
+    assert_same((constant, result), (weights, F.relu(x)))
 
 
 @pytest.mark.slow

@@ -71,17 +71,17 @@ def test_a_training_step_overwrites_parameters_and_moments(queue, array, kind, k
         )
     assert n_taken >= 2
     results = ((net, states[0]), (other, states[1]))
-    for wanted, got in zip(*map(sycl_dnn.tree.leaves, results), strict=True):
-        np.testing.assert_array_equal(dpnp.asnumpy(got), dpnp.asnumpy(wanted))
+    for expected, actual in zip(*map(sycl_dnn.tree.leaves, results), strict=True):
+        np.testing.assert_array_equal(dpnp.asnumpy(actual), dpnp.asnumpy(expected))
 
 
 def test_arguments_that_are_not_donated_are_unchanged(array):
     x, y = array(), array()
     before = dpnp.asnumpy(x), dpnp.asnumpy(y)
-    made = sycl_dnn.compile(adding, donate="x")(x, y)
-    assert address(made) == address(x)
+    result = sycl_dnn.compile(adding, donate="x")(x, y)
+    assert address(result) == address(x)
     np.testing.assert_array_equal(dpnp.asnumpy(y), before[1])
-    np.testing.assert_array_equal(dpnp.asnumpy(made), sum(before))
+    np.testing.assert_array_equal(dpnp.asnumpy(result), sum(before))
 
 
 def test_nothing_is_overwritten_by_default(array):
@@ -95,11 +95,11 @@ def test_arrays_that_are_read_later_are_not_overwritten(array):
         return doubled, F.matmul(F.exp(doubled * 1e-3), F.transpose(x, 0, 1)) @ x
 
     x, y = array(), array()
-    wanted = [dpnp.asnumpy(a) for a in sycl_dnn.compile(twice)(x, y)]
-    got = sycl_dnn.compile(twice, donate=("x", "y"))(x, y)
-    for one, other in zip(got, wanted, strict=True):
+    expected = [dpnp.asnumpy(a) for a in sycl_dnn.compile(twice)(x, y)]
+    actual = sycl_dnn.compile(twice, donate=("x", "y"))(x, y)
+    for one, other in zip(actual, expected, strict=True):
         np.testing.assert_array_equal(dpnp.asnumpy(one), other)
-    assert address(got[0]) not in (address(x), address(y))
+    assert address(actual[0]) not in (address(x), address(y))
 
 
 @pytest.mark.parametrize(
@@ -110,10 +110,10 @@ def test_overlapping_arrays_are_not_overwritten(array, overlapping):
     whole = array()
     before = dpnp.asnumpy(whole)
     x, y = overlapping(whole)
-    wanted = dpnp.asnumpy(x) + dpnp.asnumpy(y)
+    expected = dpnp.asnumpy(x) + dpnp.asnumpy(y)
     compiled = sycl_dnn.compile(adding, donate="x")
     for _ in range(2):
-        np.testing.assert_array_equal(dpnp.asnumpy(compiled(x, y)), wanted)
+        np.testing.assert_array_equal(dpnp.asnumpy(compiled(x, y)), expected)
         np.testing.assert_array_equal(dpnp.asnumpy(whole), before)
     apart = array(), array()
     apart = apart[0][: len(x)], apart[1][: len(x)]
@@ -142,17 +142,17 @@ def test_an_argument_that_is_returned_is_not_overwritten(array):
     compiled = sycl_dnn.compile(lambda x, y: (x, x + y), donate="x")
     x, y = array(), array()
     before = dpnp.asnumpy(x)
-    same, made = compiled(x, y)
+    same, result = compiled(x, y)
     assert same is x
     np.testing.assert_array_equal(dpnp.asnumpy(x), before)
-    np.testing.assert_array_equal(dpnp.asnumpy(made), before + dpnp.asnumpy(y))
+    np.testing.assert_array_equal(dpnp.asnumpy(result), before + dpnp.asnumpy(y))
 
 
 def test_an_array_in_two_arguments_donates_neither(array):
     compiled = sycl_dnn.compile(lambda x, y: (F.relu(x), F.relu(y - x)), donate="x")
     x, y = array(), array()
-    made, nothing = compiled(x, x)
-    np.testing.assert_array_equal(dpnp.asnumpy(made), dpnp.asnumpy(F.relu(x)))
+    result, nothing = compiled(x, x)
+    np.testing.assert_array_equal(dpnp.asnumpy(result), dpnp.asnumpy(F.relu(x)))
     assert not dpnp.any(nothing)
     before = dpnp.asnumpy(y)
     compiled(x, y)
@@ -178,11 +178,11 @@ def test_debug_nans_keeps_the_arguments(array):
 
 def test_a_bound_call_can_be_repeated(array):
     x, y = array(), array()
-    wanted = dpnp.asnumpy(x) + dpnp.asnumpy(y) + dpnp.asnumpy(y)
+    expected = dpnp.asnumpy(x) + dpnp.asnumpy(y) + dpnp.asnumpy(y)
     bound = sycl_dnn.compile(adding, donate="x").bind(x, y)
     bound()
     assert bound().get_array() is x.get_array()
-    np.testing.assert_array_equal(dpnp.asnumpy(x), wanted)
+    np.testing.assert_array_equal(dpnp.asnumpy(x), expected)
 
 
 def test_copies_of_the_function_donate_the_same_arguments(array):

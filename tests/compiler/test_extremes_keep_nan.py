@@ -43,9 +43,9 @@ def test_fused_extremes_keep_nan_of_both_sides(made, name, arrays):
         compiled = dpnp.asnumpy(sycl_dnn.compile(function)(*arrays))
         np.testing.assert_allclose(compiled, eager, rtol=1e-5, atol=1e-6)
         assert np.isnan(eager[np.isnan(x)]).all()
-    wanted = reference(x, dpnp.asnumpy(other(*arrays)))
+    expected = reference(x, dpnp.asnumpy(other(*arrays)))
     np.testing.assert_allclose(
-        dpnp.asnumpy(sycl_dnn.compile(lambda x, y: extreme(x, other(x, y)))(*arrays)), wanted,
+        dpnp.asnumpy(sycl_dnn.compile(lambda x, y: extreme(x, other(x, y)))(*arrays)), expected,
         rtol=1e-5, atol=1e-6,
     )  # fmt: skip
 

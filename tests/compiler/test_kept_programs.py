@@ -33,12 +33,12 @@ SHAPES = {"w": (8, 3, 3, 3), "b": (8,), "scale": (8,), "shift": (8,), "mean": (8
 
 
 def model(seed=0, text=MODEL):
-    made = onnx.parser.parse_model(text)
+    result = onnx.parser.parse_model(text)
     rng = np.random.default_rng(seed)
     for name, shape in SHAPES.items():
         values = rng.uniform(0.2, 1, shape).astype("f4")
-        made.graph.initializer.append(onnx.numpy_helper.from_array(values, name))
-    return made
+        result.graph.initializer.append(onnx.numpy_helper.from_array(values, name))
+    return result
 
 
 def expected(proto, x):
@@ -48,9 +48,9 @@ def expected(proto, x):
 
 
 def check(proto, x):
-    made = sycl_dnn.onnx.load(proto)(x)
-    for got, want in zip(made, expected(proto, x), strict=True):
-        np.testing.assert_allclose(got.asnumpy(), want, rtol=1e-5, atol=1e-5)
+    result = sycl_dnn.onnx.load(proto)(x)
+    for actual, want in zip(result, expected(proto, x), strict=True):
+        np.testing.assert_allclose(actual.asnumpy(), want, rtol=1e-5, atol=1e-5)
 
 
 @pytest.fixture
@@ -159,7 +159,7 @@ def test_other_choices_of_onednn_are_noticed(folder, traces, x, monkeypatch):
 
     def chosen_otherwise(content):
         layouts, primitives, data = pickle.loads(zlib.decompress(content))
-        primitives = [(made, "another", decided) for made, _, decided in primitives]
+        primitives = [(result, "another", decided) for result, _, decided in primitives]
         return zlib.compress(pickle.dumps((layouts, primitives, data)))
 
     kept(monkeypatch, chosen_otherwise)
@@ -171,6 +171,6 @@ def test_results_as_a_tuple_of_one(folder, traces, x):
     """A single result is not a tuple, kept or not."""
     text = MODEL.replace(", float[N, 8, 16, 16] c)", ")")
     for _ in range(2):
-        got = sycl_dnn.onnx.load(model(text=text))(x)
-        np.testing.assert_allclose(got.asnumpy(), expected(model(text=text), x)[0], rtol=1e-5)
+        actual = sycl_dnn.onnx.load(model(text=text))(x)
+        np.testing.assert_allclose(actual.asnumpy(), expected(model(text=text), x)[0], rtol=1e-5)
     assert len(traces) == 1

@@ -46,8 +46,8 @@ def _product(draw):
 
 def _product_and_more(draw):
     product, (a, b) = _product(draw)
-    made = (*a[:-1], b[-1])
-    spread = tuple(n if draw.random() < 0.5 else 1 for n in made)
+    result = (*a[:-1], b[-1])
+    spread = tuple(n if draw.random() < 0.5 else 1 for n in result)
     after = draw.choice((F.relu, F.gelu, lambda x: x))
     return (lambda x, y, z: after(product(x, y)) * z + z), [a, b, spread]
 
@@ -127,16 +127,16 @@ def _rows_and_more(draw):
 
     def compute(x, y):
         if kind == "softmax":
-            made = F.softmax(x, axis)
+            result = F.softmax(x, axis)
         elif kind == "log_softmax":
-            made = F.log_softmax(x, axis)
+            result = F.log_softmax(x, axis)
         elif kind == "prelu":
-            made = F.prelu(x, F.flatten(F.sum(x, dim=[i for i in range(x.ndim) if i != 1])))
+            result = F.prelu(x, F.flatten(F.sum(x, dim=[i for i in range(x.ndim) if i != 1])))
         elif kind == "max":
-            made = F.maximum(x, y)
+            result = F.maximum(x, y)
         else:
-            made = getattr(F, kind)(x, shape[-1:])
-        return F.relu(made * y) + y
+            result = getattr(F, kind)(x, shape[-1:])
+        return F.relu(result * y) + y
 
     return compute, [shape, spread]
 
@@ -174,7 +174,7 @@ def test_compiled_functions_equal_eager_calls_in_any_layout(name, queue):
 
         step = sycl_dnn.grad(total, argnums=tuple(range(len(arrays))))
         found = sycl_dnn.compile(lambda *a, f=step: f(*a))(*arrays)
-        for argument, (got, right) in enumerate(zip(found, step(*arrays), strict=True)):
-            if not close(got, right):
+        for argument, (actual, right) in enumerate(zip(found, step(*arrays), strict=True)):
+            if not close(actual, right):
                 wrong.append((number, f"gradient {argument}", told(arrays)))
     assert not wrong, (len(wrong), wrong[:6])

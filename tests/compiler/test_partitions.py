@@ -43,17 +43,17 @@ def test_attention_is_one_partition(form, dtype, make):
         lambda q, k, v: F.scaled_dot_product_attention(q, k, v, **options), q, k, v,
         dtype=dtype, lowering="partitions", tolerance=TOLERANCE[dtype],
     )  # fmt: skip
-    made = partitions(report)
+    result = partitions(report)
     isa = _core.get_effective_cpu_isa().name
     if dtype == "bfloat16" and "amx" in isa and form.startswith(("masked", "causal")):
         # oneDNN adds a mask of all heads wrongly in AMX tiles.
-        assert bool(made) is (form == "masked by head")
+        assert bool(result) is (form == "masked by head")
         return
-    assert made
-    assert all(p.implementation.startswith("MatMul") for p in made)
+    assert result
+    assert all(p.implementation.startswith("MatMul") for p in result)
     if dtype == "bfloat16" and not isa.startswith(("avx512_core_bf16", "avx10")):
         return  # products of bfloat16 add their mask separately without instructions for it
-    assert all(p.implementation.endswith("SoftMax + MatMul") for p in made)
+    assert all(p.implementation.endswith("SoftMax + MatMul") for p in result)
     assert not any(p.row in ("softmax_forward", "matmul") for p in report.parts)
 
 
@@ -190,16 +190,16 @@ def test_weights_that_are_arguments_are_read_at_each_call(make):
 def test_threads_share_a_partition(make):
     function = sycl_dnn.compile(attend, lowering="partitions")
     given = [make(2, 4, 16, 16) for _ in range(4)]
-    wanted = [attend(q) for q in given]
-    made = [None] * len(given)
+    expected = [attend(q) for q in given]
+    result = [None] * len(given)
 
     def work(i):
         for _ in range(10):
-            made[i] = function(given[i])
+            result[i] = function(given[i])
         sycl_dnn.synchronize(given[i].sycl_queue)
 
     in_threads(len(given), work)
-    assert_same(made, wanted)
+    assert_same(result, expected)
 
 
 def test_dpnp_calls_write_to_out(make):

@@ -43,5 +43,5 @@ def test_signs_of_zero(name, way, queue):
     function, reference = ROWS[name]
     if way == "called":
         sycl_dnn.vjp(lambda x: F.add(F.mul(x, 0.0), 0.0), dpnp.asarray(X, sycl_queue=queue))
-    found = WAYS[way](function, dpnp.asarray(X, sycl_queue=queue)).asnumpy()
-    np.testing.assert_array_equal(np.signbit(found), np.signbit(reference(X)))
+    actual = WAYS[way](function, dpnp.asarray(X, sycl_queue=queue)).asnumpy()
+    np.testing.assert_array_equal(np.signbit(actual), np.signbit(reference(X)))

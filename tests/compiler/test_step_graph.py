@@ -19,32 +19,32 @@ def nodes_of(count):
 
 def test_random_insertions_and_removals_keep_the_order():
     draw = random.Random(0)
-    wanted = nodes_of(5)
-    order = Order(wanted)
+    expected = nodes_of(5)
+    order = Order(expected)
     for _ in range(500):
-        at = draw.choice(wanted)
-        if draw.random() < 0.4 and len(wanted) > 1:
+        at = draw.choice(expected)
+        if draw.random() < 0.4 and len(expected) > 1:
             order.remove(at)
-            wanted.remove(at)
+            expected.remove(at)
         else:
-            made = nodes_of(draw.randint(0, 3))
-            order.insert(made, at)
-            wanted[wanted.index(at) : wanted.index(at)] = made
-    assert list(order) == wanted
-    assert len(order) == len(wanted)
-    places = [order.place(n) for n in wanted]
+            result = nodes_of(draw.randint(0, 3))
+            order.insert(result, at)
+            expected[expected.index(at) : expected.index(at)] = result
+    assert list(order) == expected
+    assert len(order) == len(expected)
+    places = [order.place(n) for n in expected]
     assert places == sorted(set(places))
-    assert [order.after(n) for n in [None, *wanted]] == [*wanted, None]
-    assert [order.before(n) for n in wanted] == [None, *wanted[:-1]]
+    assert [order.after(n) for n in [None, *expected]] == [*expected, None]
+    assert [order.before(n) for n in expected] == [None, *expected[:-1]]
 
 
 def test_many_insertions_in_one_place_renumber_the_nodes():
     first, last = nodes_of(2)
     order = Order([first, last])
-    made = nodes_of(200)
-    for node in made:
+    result = nodes_of(200)
+    for node in result:
         order.insert([node], last)
-    assert list(order) == [first, *made, last]
+    assert list(order) == [first, *result, last]
     places = [order.place(n) for n in order]
     assert places == sorted(set(places))
     assert order.renumbered < 10
@@ -73,12 +73,12 @@ def value(trace):
 def chain(trace, values):
     """Return a graph of nodes that each read a value and write the next one, and the nodes."""
     graph = Graph(trace, [values[-1]])
-    made = [Node(None, {"src": a}, {"dst": b}) for a, b in zip(values, values[1:], strict=False)]
+    result = [Node(None, {"src": a}, {"dst": b}) for a, b in zip(values, values[1:], strict=False)]
     anchor = Node(None, {}, {})
     graph._order = Order([anchor])
-    graph.insert(made, before=anchor)
+    graph.insert(result, before=anchor)
     graph.drop([anchor])
-    return graph, made
+    return graph, result
 
 
 def test_readers_and_writers_follow_each_change(trace, value):

@@ -57,9 +57,9 @@ class Drawing:
     def shape(self, ndim: int | None = None) -> tuple[int, ...]:
         ndim = self.choice((0, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4)) if ndim is None else ndim
         while True:
-            made = tuple(self.size() for _ in range(ndim))
-            if math.prod(made) <= 1000:
-                return made
+            result = tuple(self.size() for _ in range(ndim))
+            if math.prod(result) <= 1000:
+                return result
 
     def product(self, x: str, y: str) -> str:
         """Return ``x @ y``, or ``F.matmul`` where an operand repeats elements.
@@ -87,9 +87,9 @@ class Drawing:
         if self.is_special and dtype == "float32" and self.chance(0.6):
             options = (float("nan"), float("inf"), float("-inf"), -0.0, 0.0)
             specials = tuple(self.rng.sample(options, self.int(1, 3)))
-        made = Input(name, tuple(shape), values, dtype, layout, specials, is_constant)
-        self.inputs.append(made)
-        value = made.draw(self.seed)
+        result = Input(name, tuple(shape), values, dtype, layout, specials, is_constant)
+        self.inputs.append(result)
+        value = result.draw(self.seed)
         self.scope[name] = torch.from_numpy(value) if not isinstance(value, float) else value
         if dtype == "float32" and values != "number":
             self.scope[name] = self.scope[name].double()
@@ -205,9 +205,9 @@ def draw(seed: int, only: str | None = None) -> Program:
     drawing = Drawing(seed)
     for _ in range(drawing.int(1, 2)):
         drawing.input(drawing.shape())
-    wanted, tries = drawing.int(3, 12), 0
+    expected, tries = drawing.int(3, 12), 0
     weighted = [f for f, weight in FAMILIES.items() for _ in range(weight)]
-    while (len(drawing.lines) < wanted and tries < 200) or not drawing.made().inputs:
+    while (len(drawing.lines) < expected and tries < 200) or not drawing.made().inputs:
         tries += 1
         kept = len(drawing.inputs), list(drawing.names), list(drawing.unused)
         lines = len(drawing.lines)

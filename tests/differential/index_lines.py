@@ -70,8 +70,8 @@ def embedded(d: Drawing) -> None:
 def hot(d: Drawing) -> None:
     classes = d.int(2, 5)
     index = _index(d, d.choice(((3,), (2, 3))), classes)
-    made = d.line(f"F.astype(F.one_hot({index}, {classes}), 'float32')")
-    d.line(f"F.matmul({made}, {d.operand((classes, d.int(1, 4)))})")
+    result = d.line(f"F.astype(F.one_hot({index}, {classes}), 'float32')")
+    d.line(f"F.matmul({result}, {d.operand((classes, d.int(1, 4)))})")
 
 
 def masked(d: Drawing) -> None:

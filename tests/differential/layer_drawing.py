@@ -207,9 +207,9 @@ def draw_stack(seed: int) -> Stack:
         if math.prod(shape) <= 800:
             break
     layers: list[str] = []
-    wanted, tries = r.randint(1, 5), 0
+    expected, tries = r.randint(1, 5), 0
     sizes = shape
-    while len(layers) < wanted and tries < 100:
+    while len(layers) < expected and tries < 100:
         tries += 1
         layer = _layer(r, sizes)
         try:

@@ -26,11 +26,11 @@ def _parameters(stack: Stack) -> dict[str, Any]:
     rng = np.random.default_rng(stack.seed)
     found = {}
     for name, value in stack.made(torch.nn, torch.zeros).state_dict().items():
-        made = value.numpy().copy()
-        if made.dtype == np.float32:
-            made = made + 0.1 * rng.standard_normal(made.shape).astype(np.float32)
-            made = np.abs(made) if name.endswith("running_var") else made
-        found[name] = np.asarray(made)
+        result = value.numpy().copy()
+        if result.dtype == np.float32:
+            result = result + 0.1 * rng.standard_normal(result.shape).astype(np.float32)
+            result = np.abs(result) if name.endswith("running_var") else result
+        found[name] = np.asarray(result)
     return found
 
 
@@ -136,15 +136,15 @@ class Player:
         self.passed: list[str] = []
 
     def net(self) -> Any:
-        made = self.stack.made(nn, F.zeros)
-        made.load_state_dict(self.parameters)
-        return made
+        result = self.stack.made(nn, F.zeros)
+        result.load_state_dict(self.parameters)
+        return result
 
     def check(self, way: str, call: Callable[[], dict[str, Any]]) -> None:
         try:
-            made = call()
+            result = call()
             texts = []
-            for name, value in made.items():
+            for name, value in result.items():
                 want, tolerance = self.expected[name]
                 if text := difference(value, want, tolerance, is_any_dtype=True):
                     texts.append(f"{name}: {text}")

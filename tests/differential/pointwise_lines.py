@@ -45,10 +45,10 @@ def broadcast(d: Drawing, shape: tuple[int, ...]) -> str:
     fitting = [n for n in d.floats() if _broadcasts(tuple(d.value(n).shape), shape)]
     if fitting and d.chance(0.6):
         return str(d.choice(fitting))
-    made = [1 if d.chance(0.35) else n for n in shape]
-    while made and d.chance(0.25):
-        made.pop(0)
-    return d.input(tuple(made))
+    result = [1 if d.chance(0.35) else n for n in shape]
+    while result and d.chance(0.25):
+        result.pop(0)
+    return d.input(tuple(result))
 
 
 def _broadcasts(a: tuple[int, ...], b: tuple[int, ...]) -> bool:

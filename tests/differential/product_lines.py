@@ -41,11 +41,11 @@ def linear(d: Drawing) -> None:
         return
     out = d.int(1, 6)
     bias = d.operand((out,)) if d.chance(0.6) else "None"
-    made = d.line(f"F.linear({x}, {d.operand((out, size), 'spread')}, {bias})")
+    result = d.line(f"F.linear({x}, {d.operand((out, size), 'spread')}, {bias})")
     if d.chance(0.4):
-        made = d.line(f"F.{d.choice(('relu', 'gelu', 'silu', 'tanh', 'sigmoid'))}({made})")
-    if d.chance(0.3) and tuple(d.value(made).shape) == tuple(d.value(x).shape):
-        d.line(f"{made} + {x}")
+        result = d.line(f"F.{d.choice(('relu', 'gelu', 'silu', 'tanh', 'sigmoid'))}({result})")
+    if d.chance(0.3) and tuple(d.value(result).shape) == tuple(d.value(x).shape):
+        d.line(f"{result} + {x}")
 
 
 def small(d: Drawing) -> None:
@@ -142,9 +142,9 @@ def heads(d: Drawing) -> None:
         return
     names = []
     for _ in range(3):
-        made = d.line(f"F.linear({x}, {d.operand((e, e), 'spread')})")
+        result = d.line(f"F.linear({x}, {d.operand((e, e), 'spread')})")
         names.append(
-            d.line(f"F.transpose(F.reshape({made}, ({b}, {n}, {count}, {e // count})), 1, 2)")
+            d.line(f"F.transpose(F.reshape({result}, ({b}, {n}, {count}, {e // count})), 1, 2)")
         )
     causal = d.choice((True, False))
     y = d.line(f"F.scaled_dot_product_attention({', '.join(names)}, is_causal={causal})")

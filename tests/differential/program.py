@@ -43,22 +43,22 @@ class Input:
         if self.values == "number":
             return float(np.float32(rng.uniform(0.5, 1.5)))
         if self.values == "bool":
-            made = rng.random(shape) < 0.6
+            result = rng.random(shape) < 0.6
         elif self.values.startswith("index"):
-            made = rng.integers(0, max(1, int(self.values.split()[1])), shape)
+            result = rng.integers(0, max(1, int(self.values.split()[1])), shape)
         elif self.values == "positive":
-            made = rng.uniform(0.3, 2.5, shape)
+            result = rng.uniform(0.3, 2.5, shape)
         elif self.values == "unit":
-            made = rng.uniform(0.05, 0.95, shape)
+            result = rng.uniform(0.05, 0.95, shape)
         else:
             scale = {"normal": 1.0, "large": 8.0, "spread": 0.5}[self.values]
-            made = scale * rng.standard_normal(shape)
-        made = np.asarray(made).astype(self.dtype)
-        if self.specials and made.size:
-            flat = made.reshape(-1)
+            result = scale * rng.standard_normal(shape)
+        result = np.asarray(result).astype(self.dtype)
+        if self.specials and result.size:
+            flat = result.reshape(-1)
             for value in self.specials:
                 flat[rng.integers(0, flat.size)] = value
-        return np.broadcast_to(made, self.shape).copy()
+        return np.broadcast_to(result, self.shape).copy()
 
 
 @dataclass(frozen=True)
@@ -108,10 +108,10 @@ class Program:
 
     @classmethod
     def from_json(cls, text: str) -> Program:
-        made = json.loads(text)
-        made["inputs"] = tuple(
+        result = json.loads(text)
+        result["inputs"] = tuple(
             Input(**{k: tuple(v) if isinstance(v, list) else v for k, v in i.items()})
-            for i in made["inputs"]
+            for i in result["inputs"]
         )
-        made["lines"], made["results"] = tuple(made["lines"]), tuple(made["results"])
-        return cls(**made)
+        result["lines"], result["results"] = tuple(result["lines"]), tuple(result["results"])
+        return cls(**result)

@@ -29,8 +29,8 @@ LARGEST = 900
 
 def _parts(reference: Reference) -> list[tuple[str, Expected]]:
     found = [(f"o{i}", e) for i, e in enumerate(reference.outputs)]
-    for kind, made in (("g", reference.gradients), ("s", reference.seconds)):
-        found += [(kind + n, e) for n, e in (made or {}).items()]
+    for kind, result in (("g", reference.gradients), ("s", reference.seconds)):
+        found += [(kind + n, e) for n, e in (result or {}).items()]
     return found
 
 
@@ -76,12 +76,12 @@ def read(path: Path = PATH) -> list[tuple[Program, list[Reference]]]:
             reference = Reference([])
             for name, shape, kind in variant:
                 end = at + int(np.prod(shape))
-                made = values[at:end].reshape(shape)
+                result = values[at:end].reshape(shape)
                 if kind != "f":
-                    made = made.astype(bool if kind == "b" else np.int64)
+                    result = result.astype(bool if kind == "b" else np.int64)
                 limit = tolerances[at:end].reshape(shape)
                 at = end
-                _put(reference, name, Expected(made, limit if kind == "f" else limit // 1e-3))
+                _put(reference, name, Expected(result, limit if kind == "f" else limit // 1e-3))
             references.append(reference)
         found.append((Program.from_json(json.dumps(described)), references))
     return found

@@ -17,9 +17,9 @@ from differential.torch_functions_of_programs import TorchFunctions, turned
 def _tensor(value: Any, dtype: torch.dtype, is_float: bool) -> Any:
     if isinstance(value, float):
         return value
-    made = torch.from_numpy(np.array(value))
-    made = made.to(dtype) if made.is_floating_point() else made
-    return made.requires_grad_() if is_float else made
+    result = torch.from_numpy(np.array(value))
+    result = result.to(dtype) if result.is_floating_point() else result
+    return result.requires_grad_() if is_float else result
 
 
 def _loss(outputs: Any, weights: Any, dtype: torch.dtype) -> Any:
@@ -78,7 +78,7 @@ def _expected(
     exact: list[Any], others: list[list[Any]], base: float, order: int = 0
 ) -> list[Expected]:
     """Return values with tolerances: a part of their size, and several times their deviation."""
-    made = []
+    result = []
     absolute = 1e-5 if order == 0 else 5e-5
     # Where terms cancel, what remains is as exact as its neighbors.
     unit = max([1.0, *(np.abs(v[np.isfinite(v)]).max(initial=0.0) for v in exact)])
@@ -86,7 +86,7 @@ def _expected(
         seen = [other[index] for other in others]
         if value.dtype.kind != "f":
             same = np.all([s == value for s in seen], axis=0)
-            made.append(Expected(value, np.where(same & (base < 1e-2), 0.0, np.inf)))
+            result.append(Expected(value, np.where(same & (base < 1e-2), 0.0, np.inf)))
             continue
         with np.errstate(all="ignore"):
             off = np.max([np.where(s == value, 0.0, np.abs(s - value)) for s in seen], axis=0)
@@ -104,8 +104,8 @@ def _expected(
         # PyTorch's second derivatives multiply padding and infinite slopes by 0, the first do not.
         unsteady |= np.isnan(value) & (order == 2)
         tolerance = np.where(np.isfinite(value), tolerance, 0.0)
-        made.append(Expected(value, np.where(unsteady, np.inf, tolerance)))
-    return made
+        result.append(Expected(value, np.where(unsteady, np.inf, tolerance)))
+    return result
 
 
 def refer(
@@ -147,6 +147,6 @@ def refer(
         if exact[part] is None:
             parts.append(None)
             continue
-        made = _expected(exact[part], [o[part] for o in others], base * (1 + part), part)
-        parts.append(dict(zip(names, made, strict=True)) if part else made)
+        result = _expected(exact[part], [o[part] for o in others], base * (1 + part), part)
+        parts.append(dict(zip(names, result, strict=True)) if part else result)
     return Reference(*parts)

@@ -70,12 +70,12 @@ class TorchFunctions:
     ) -> Any:
         groups = x.reshape(x.shape[0], num_groups, -1)
         mean, var = groups.mean(2, keepdim=True), groups.var(2, correction=0, keepdim=True)
-        made = ((groups - mean) / torch.sqrt(var + eps)).reshape(x.shape)
+        result = ((groups - mean) / torch.sqrt(var + eps)).reshape(x.shape)
         weight, bias = (
             None if t is None else t.reshape(-1, *[1] * (x.ndim - 2)) for t in (weight, bias)
         )
-        made = made if weight is None else made * weight
-        return made if bias is None else made + bias
+        result = result if weight is None else result * weight
+        return result if bias is None else result + bias
 
     @staticmethod
     def _normalized(x: Any, mean: Any, var: Any, weight: Any, bias: Any, eps: float) -> Any:
@@ -83,9 +83,9 @@ class TorchFunctions:
             None if t is None else t.reshape(*t.shape, *[1] * (x.ndim - 2))
             for t in (mean, var, weight, bias)
         )
-        made = (x - mean) / torch.sqrt(var + eps)
-        made = made if weight is None else made * weight
-        return made if bias is None else made + bias
+        result = (x - mean) / torch.sqrt(var + eps)
+        result = result if weight is None else result * weight
+        return result if bias is None else result + bias
 
     def scaled_dot_product_attention(
         self, query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0,
@@ -179,24 +179,24 @@ class TorchFunctions:
 
     @staticmethod
     def _antialiased(x: Any, number: int, given: dict[str, Any]) -> Any:
-        wanted = {**given}
+        expected = {**given}
         for name, other in (("size", 2), ("scale_factor", 1.0)):
             if name in given:
                 of_axis = given[name]
                 of_axis = of_axis[number] if isinstance(of_axis, tuple) else of_axis
-                wanted[name] = (of_axis, other)
+                expected[name] = (of_axis, other)
 
         def resized(rows: Any) -> Any:
             channels = torch.cat([rows, torch.zeros_like(rows[:1])])
             image = channels[None, :, :, None].expand(-1, -1, -1, 2).contiguous()
-            return torch.nn.functional.interpolate(image, **wanted)[0, : len(rows), :, 0]
+            return torch.nn.functional.interpolate(image, **expected)[0, : len(rows), :, 0]
 
         rows = x.reshape(-1, x.shape[-1])
         if bool(torch.isfinite(rows).all()):
-            made = rows @ resized(torch.eye(x.shape[-1], dtype=x.dtype))
+            result = rows @ resized(torch.eye(x.shape[-1], dtype=x.dtype))
         else:
-            made = resized(rows)
-        return made.reshape(*x.shape[:-1], -1)
+            result = resized(rows)
+        return result.reshape(*x.shape[:-1], -1)
 
     def affine_grid(self, theta: Any, size: Any, align_corners: bool = False) -> Any:
         return torch.nn.functional.affine_grid(theta, list(size), align_corners)

@@ -98,8 +98,8 @@ class Caller:
         if self.only not in (None, way):
             return None
         try:
-            made = call()
-            text = compare(made)
+            result = call()
+            text = compare(result)
         except Exception as error:
             kind = "refused" if is_refusal(error) else "crash"
             self.findings.append(Finding(way, kind, f"{type(error).__name__}: {error}"))
@@ -108,14 +108,14 @@ class Caller:
             self.findings.append(Finding(way, "wrong", text))
         else:
             self.passed.append(way)
-        return made
+        return result
 
     def outputs(self, expected: Reference) -> Callable[[Any], Any]:
         def compare(made: Any) -> str | None:
             if len(made) != len(expected.outputs):
                 return f"{len(made)} results"
-            for index, (got, want) in enumerate(zip(made, expected.outputs, strict=True)):
-                text = _differs(got, want)
+            for index, (actual, want) in enumerate(zip(made, expected.outputs, strict=True)):
+                text = _differs(actual, want)
                 if text:
                     return f"result {index}: {text}"
             return None

@@ -17,8 +17,8 @@ def _each(d: Drawing, n: int, low: int, high: int) -> str:
     """Return one number, or one for each axis."""
     if d.chance(0.6):
         return str(d.int(low, high))
-    made = tuple(d.int(low, high) for _ in range(n))
-    return str(made)
+    result = tuple(d.int(low, high) for _ in range(n))
+    return str(result)
 
 
 def convolved(d: Drawing) -> None:
@@ -91,9 +91,9 @@ def unfolded(d: Drawing) -> None:
     kernel, padding = (d.int(1, 3), d.int(1, 3)), d.int(0, 1)
     stride, dilation = d.int(1, 2), d.int(1, 2)
     given = f"{kernel}, dilation={dilation}, padding={padding}, stride={stride}"
-    made = d.line(f"F.unfold({x}, {given})")
+    result = d.line(f"F.unfold({x}, {given})")
     if d.chance(0.5):
-        d.line(f"F.fold({made} * 0.5, ({h}, {w}), {given})")
+        d.line(f"F.fold({result} * 0.5, ({h}, {w}), {given})")
 
 
 def resized(d: Drawing) -> None:

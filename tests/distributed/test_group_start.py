@@ -44,8 +44,8 @@ from sycl_dnn.distributed.rank_environment import DEFAULT_PORT, read_environment
     ],
 )  # fmt: skip
 def test_rank_and_size_from_launcher_variables(variables, expected):
-    found = read_environment(variables)
-    assert (found.rank, found.size, found.local_rank, found.address, found.port) == expected
+    actual = read_environment(variables)
+    assert (actual.rank, actual.size, actual.local_rank, actual.address, actual.port) == expected
 
 
 #: Variables of Slurm 22.05 in a batch script of two tasks, and in the tasks that srun starts.
@@ -78,8 +78,8 @@ def test_a_batch_script_without_srun_is_refused(variables):
     ],
 )
 def test_ranks_inside_a_batch_job(variables, expected):
-    found = read_environment(variables)
-    assert (found.rank, found.size) == expected
+    actual = read_environment(variables)
+    assert (actual.rank, actual.size) == expected
 
 
 def test_invalid_variables_are_named():

@@ -26,9 +26,9 @@ def test_the_page_shows_the_predictions_of_the_model(model, monkeypatch, capsys)
     rows = re.findall(r"^\| ([\d,]+) \| (.*) \|$", page, re.MULTILINE)
     assert [name for name, _ in rows] == ["1", "2", "8", "64", "256", "1,024"]
     for name, text in rows:
-        found = re.findall(r"\d+", text)
+        actual = re.findall(r"\d+", text)
         expected = [f"{float(number.rstrip('%')):.0f}" for number in printed[name.replace(",", "")]]
-        assert found == expected[-len(found) :], name
+        assert actual == expected[-len(actual) :], name
 
 
 def test_limits_of_both_algorithms(model):

@@ -61,8 +61,8 @@ def test_arrays_as_the_definition(need_weights, is_compiled):
         arrays["out_proj_weight"], arrays["out_proj_bias"], average_attn_weights=False, **options,
     )  # fmt: skip
     y, weights = (sycl_dnn.compile(attend) if is_compiled else attend)(dpnp.asarray(X))
-    wanted, wanted_weights = _reference(X, CAUSAL)
-    np.testing.assert_allclose(y.asnumpy(), wanted, rtol=1e-4, atol=1e-5)
+    expected, wanted_weights = _reference(X, CAUSAL)
+    np.testing.assert_allclose(y.asnumpy(), expected, rtol=1e-4, atol=1e-5)
     if need_weights:
         np.testing.assert_allclose(weights.asnumpy(), wanted_weights, rtol=1e-5, atol=1e-6)
     else:
@@ -87,9 +87,9 @@ def test_options_as_torch(options):
     names = options.pop("names")
     function = torch.nn.functional.multi_head_attention_forward
     others = (X * 0.5 + 1, X[::-1].copy()) if options["add_zero_attn"] else ()
-    wanted = _call(function, torch.tensor, X, others, names, **options)
+    expected = _call(function, torch.tensor, X, others, names, **options)
     results = _call(F.multi_head_attention_forward, dpnp.asarray, X, others, names, **options)
-    for ours, theirs in zip(results, wanted, strict=True):
+    for ours, theirs in zip(results, expected, strict=True):
         np.testing.assert_allclose(ours.asnumpy(), theirs.numpy(), rtol=1e-4, atol=1e-5)
 
 
@@ -107,8 +107,8 @@ def test_gradients_are_those_of_the_definition():
     x, w = dpnp.asarray(X), arrays["in_proj_weight"]
     v = F.full(X.shape, 1e-2)
     _, slope = sycl_dnn.jvp(lambda x: loss(x, w), (x,), (v,))
-    wanted = (float(loss(x + v, w)) - float(loss(x - v, w))) / 2
-    assert float(slope) == pytest.approx(wanted, rel=2e-2)
+    expected = (float(loss(x + v, w)) - float(loss(x - v, w))) / 2
+    assert float(slope) == pytest.approx(expected, rel=2e-2)
     dx, dw = sycl_dnn.grad(loss, (0, 1))(x, w)
     assert float((dx * v).sum()) == pytest.approx(float(slope), rel=1e-3)
     assert dw.shape == w.shape

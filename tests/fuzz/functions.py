@@ -47,13 +47,13 @@ def pure_cases():
 def changed(draw, specs):
     """The arrays with other shapes, dtypes and layouts."""
     shapes = renamed_sizes(draw, {str(i): s.shape for i, s in enumerate(specs)})
-    made = [replace(s, shape=shapes[str(i)]) for i, s in enumerate(specs)]
+    result = [replace(s, shape=shapes[str(i)]) for i, s in enumerate(specs)]
     if chance(draw, 30):
-        made = [replace(s, layout=draw(LAYOUTS)) for s in made]
-    if made and chance(draw, 20):
-        at = draw(st.integers(0, len(made) - 1))
-        made[at] = replace(made[at], dtype=draw(DTYPES))
-    return made
+        result = [replace(s, layout=draw(LAYOUTS)) for s in result]
+    if result and chance(draw, 20):
+        at = draw(st.integers(0, len(result) - 1))
+        result[at] = replace(result[at], dtype=draw(DTYPES))
+    return result
 
 
 def array(spec, dtype, queue, rng):

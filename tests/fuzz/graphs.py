@@ -40,10 +40,10 @@ def values(tensor, dtype, rng):
 
 def built(draw, case, graph, dtype, tensors):
     """The operation, occasionally with a changed option, followed by others."""
-    made = {k: graph.input(t.shape, t.dtype or dtype, name=k) for k, t in tensors.items()}
+    actual = {k: graph.input(t.shape, t.dtype or dtype, name=k) for k, t in tensors.items()}
     given = {}
     for name, tensor in case.tensors.items():
-        mine = [made[k] for k in made if k.rpartition(".")[0] == name]
+        mine = [actual[k] for k in actual if k.rpartition(".")[0] == name]
         given[name] = mine if isinstance(tensor, list) else mine[0]
     attrs = dict(case.attrs)
     for name in [n for n in attrs if chance(draw, 15)]:

@@ -43,9 +43,9 @@ class Guarded:
 def values(desc, dtype, nbytes, rng):
     """Small numbers of the data type, as bytes."""
     if dtype.kind == "f":
-        made = rng.uniform(-2, 2, -(-nbytes // dtype.itemsize)).astype(dtype)
+        result = rng.uniform(-2, 2, -(-nbytes // dtype.itemsize)).astype(dtype)
     elif desc.data_type is dnnl.data_type.bf16:
-        made = dtypes.to_bf16_bits(rng.uniform(-2, 2, -(-nbytes // 2)))
+        result = dtypes.to_bf16_bits(rng.uniform(-2, 2, -(-nbytes // 2)))
     else:
-        made = rng.integers(0, 100, -(-nbytes // dtype.itemsize)).astype(dtype)
-    return made.view("u1")[:nbytes]
+        result = rng.integers(0, 100, -(-nbytes // dtype.itemsize)).astype(dtype)
+    return result.view("u1")[:nbytes]

@@ -97,21 +97,23 @@ def memory(draw, stream):
     engine = stream.engine
     way = draw(st.integers(0, 9))
     if way > 3:
-        made = dnnl.Memory(
+        result = dnnl.Memory(
             D(tuple(draw(size) for _ in range(draw(LENGTH))), dnnl.data_type.f32), engine
         )
     elif way == 0:
-        made = dnnl.Memory(d, engine)
+        result = dnnl.Memory(d, engine)
     elif way == 1:
-        made = dnnl.Memory(draw(wrong), draw(wrong), draw(wrong))
+        result = dnnl.Memory(draw(wrong), draw(wrong), draw(wrong))
     else:
         shape = tuple(draw(size) for _ in range(draw(st.integers(0, 3))))
         array = dpnp.zeros(shape, draw(st.sampled_from(("f4", "u1", "i4", "u2"))))
         array = array.T if chance(draw, 30) else array[..., ::-1] if array.ndim else array
-        made = dnnl.Memory(d, engine, array) if way == 2 else dnnl.Memory.from_array(array, engine)
+        result = (
+            dnnl.Memory(d, engine, array) if way == 2 else dnnl.Memory.from_array(array, engine)
+        )
     if chance(draw, 25):
-        made = made.submemory(dims(draw, made.desc.ndims), (draw(small),) * made.desc.ndims)
-    made.zero(stream)
+        result = result.submemory(dims(draw, result.desc.ndims), (draw(small),) * result.desc.ndims)
+    result.zero(stream)
     stream.wait()
-    made.to_array()
+    result.to_array()
     return "memory"

@@ -106,13 +106,13 @@ def desc_of(slot):
 
 def arguments(primitive, engine, rng):
     """Guarded memories for all arguments; None where they would be too large."""
-    made = {}
+    result = {}
     for name, slot in primitive.arguments.items():
         desc = desc_of(slot)
         if desc.num_handles != 1 or max(desc.extent, desc.size) > MOST_BYTES:
             return None
-        made[name] = Guarded(desc, engine, rng)
-    return made
+        result[name] = Guarded(desc, engine, rng)
+    return result
 
 
 def spoiled(draw, args, engine, rng):

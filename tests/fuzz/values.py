@@ -71,8 +71,8 @@ def renamed_sizes(draw, shapes):
     for n in known:
         if chance(draw, 25):
             names[n] = draw(absurd) if chance(draw, 2) else draw(size)
-    made = {key: tuple(names.get(n, n) for n in shape) for key, shape in shapes.items()}
+    result = {key: tuple(names.get(n, n) for n in shape) for key, shape in shapes.items()}
     if chance(draw, 4):
-        key = draw(st.sampled_from(sorted(made)))
-        made[key] = tuple(draw(st.lists(size, min_size=0, max_size=6)))
-    return made
+        key = draw(st.sampled_from(sorted(result)))
+        result[key] = tuple(draw(st.lists(size, min_size=0, max_size=6)))
+    return result

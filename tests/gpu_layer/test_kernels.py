@@ -50,9 +50,9 @@ def places_of(groups, shape, sub_group):
 def test_sub_groups_of_a_kernel_that_names_no_size_are_of_16(queue, kernel):
     # As Intel's compiler for GPUs does; by itself a CPU without AVX-512 takes 8.
     text = "kernel void size(global int *p) { p[get_global_id(0)] = get_sub_group_size(); }"
-    got = dpnp.zeros(64, dtype="i4", sycl_queue=queue)
-    submit(queue, kernel(text, "size"), [got.get_array().usm_data], [64], [64])
-    assert set(got.asnumpy()) == {16}
+    actual = dpnp.zeros(64, dtype="i4", sycl_queue=queue)
+    submit(queue, kernel(text, "size"), [actual.get_array().usm_data], [64], [64])
+    assert set(actual.asnumpy()) == {16}
 
 
 @pytest.mark.parametrize("sub_group", [8, 16, 32])
@@ -60,11 +60,11 @@ def test_sub_groups_of_a_kernel_that_names_no_size_are_of_16(queue, kernel):
 def test_sub_groups_follow_each_other_in_a_group_of_any_shape(shape, sub_group, queue, kernel):
     groups = (3, 2, 2)
     found = kernel(PLACES.replace("SIZE", str(sub_group)), "places")
-    wanted = places_of(groups, shape, sub_group)
-    got = dpnp.full(wanted.shape, -1, dtype="i4", sycl_queue=queue)
+    expected = places_of(groups, shape, sub_group)
+    actual = dpnp.full(expected.shape, -1, dtype="i4", sycl_queue=queue)
     sizes = [g * s for g, s in zip(groups, shape, strict=True)]
-    submit(queue, found, [got.get_array().usm_data], sizes[::-1], list(shape[::-1]))
-    np.testing.assert_array_equal(got.asnumpy(), wanted)
+    submit(queue, found, [actual.get_array().usm_data], sizes[::-1], list(shape[::-1]))
+    np.testing.assert_array_equal(actual.asnumpy(), expected)
 
 
 BLOCKS = """
@@ -81,11 +81,16 @@ kernel void blocks(global const uint *a, global uint *b) {
 def test_block_reads_writes_and_shuffles(queue, kernel):
     found = kernel(BLOCKS, "blocks")
     a = np.arange(64 * 8, dtype="u4")
-    given, got = dpnp.asarray(a, sycl_queue=queue), dpnp.zeros(a.size, dtype="u4", sycl_queue=queue)
-    submit(queue, found, [given.get_array().usm_data, got.get_array().usm_data], [4, 32], [4, 16])
-    wanted = a.reshape(8, 4, 16).copy()
-    wanted[:, 0] += wanted[:, 1, ::-1]
-    np.testing.assert_array_equal(got.asnumpy(), wanted.ravel())
+    given, actual = (
+        dpnp.asarray(a, sycl_queue=queue),
+        dpnp.zeros(a.size, dtype="u4", sycl_queue=queue),
+    )
+    submit(
+        queue, found, [given.get_array().usm_data, actual.get_array().usm_data], [4, 32], [4, 16]
+    )
+    expected = a.reshape(8, 4, 16).copy()
+    expected[:, 0] += expected[:, 1, ::-1]
+    np.testing.assert_array_equal(actual.asnumpy(), expected.ravel())
 
 
 ATOMICS = """

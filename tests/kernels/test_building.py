@@ -65,9 +65,9 @@ def launch(build, name="filled"):
 def filled(queue, kernel):
     """What a kernel writes."""
     x = dpnp.zeros(16, dtype="f4", sycl_queue=queue)
-    made, engine = program(queue, kernel, x)
+    result, engine = program(queue, kernel, x)
     stream = dnnl.Stream(engine, queue, ordered=True)
-    made.run(stream, [x.get_array().usm_data]).wait()
+    result.run(stream, [x.get_array().usm_data]).wait()
     return dpnp.asnumpy(x)
 
 
@@ -147,10 +147,10 @@ def test_a_refusal_names_the_kernel_before_anything_runs(queue):
 
 
 def test_threads_wait_for_one_build(queue):
-    kept, made = [], []
+    kept, result = [], []
     kernel = launch(build_of(queue, module(5), kept))
-    run_threads(lambda: made.append(filled(queue, kernel)))
-    np.testing.assert_array_equal(made, np.full((8, 16), 5, "f4"))
+    run_threads(lambda: result.append(filled(queue, kernel)))
+    np.testing.assert_array_equal(result, np.full((8, 16), 5, "f4"))
     assert len(kept) == 1
 
 
@@ -229,9 +229,9 @@ def test_a_file_without_the_kernel_is_not_used(queue, folder, written):
 
 
 def test_threads_start_the_same_kernels_together(queue, folder, written):
-    made = []
-    run_threads(lambda: made.append(values(queue, started(queue, THREE))))
-    assert made == [[1, 2, 3]] * 8
+    result = []
+    run_threads(lambda: result.append(values(queue, started(queue, THREE))))
+    assert result == [[1, 2, 3]] * 8
     assert sum(written) == 3
 
 

@@ -20,9 +20,9 @@ def _group_norm(x, w, groups):
 
 def _expected(x, w, groups):
     rows = x.reshape(x.shape[0], groups, -1).astype(float)
-    made = (rows - rows.mean(2, keepdims=True)) / np.sqrt(rows.var(2, keepdims=True) + 1e-5)
+    result = (rows - rows.mean(2, keepdims=True)) / np.sqrt(rows.var(2, keepdims=True) + 1e-5)
     w = w.reshape(-1, *[1] * (x.ndim - 2))
-    return made.reshape(x.shape) * w + w
+    return result.reshape(x.shape) * w + w
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -34,8 +34,8 @@ def test_a_norm_of_groups(queue, shape, groups, layout):
     rng = np.random.default_rng(5)
     x, w = rng.standard_normal(shape) + 3, rng.uniform(0.5, 1.5, shape[1])
     given, vector = placed(x, queue, layout), placed(w, queue)
-    made = to_numpy(_group_norm(given, vector, groups))
-    np.testing.assert_allclose(made, _expected(x, w, groups), atol=1e-5)
+    result = to_numpy(_group_norm(given, vector, groups))
+    np.testing.assert_allclose(result, _expected(x, w, groups), atol=1e-5)
 
 
 def test_statistics_and_values_are_one_kernel(queue):
@@ -52,10 +52,10 @@ def test_statistics_and_values_are_one_kernel(queue):
 def test_nan_stays_in_its_slab(queue):
     x = np.random.default_rng(5).standard_normal((4, 16, 12, 12)).astype("f4")
     x[1, 5, 3, 3], x[2, 0, 0, 0] = np.nan, np.inf
-    made = np.isnan(to_numpy(F.group_norm(to_device(x, "float32", queue), 4)))
+    result = np.isnan(to_numpy(F.group_norm(to_device(x, "float32", queue), 4)))
     spoiled = np.zeros((4, 4), bool)
     spoiled[1, 1] = spoiled[2, 0] = True
-    assert (made.reshape(4, 4, -1) == spoiled[..., None]).all()
+    assert (result.reshape(4, 4, -1) == spoiled[..., None]).all()
 
 
 def _sums_of_all(x):
@@ -74,20 +74,20 @@ def _sums_of_others(x):
 @pytest.mark.parametrize("shape", [(64, 300), (6, 33), (512, 512)])
 def test_stages_that_need_more_than_their_slab(queue, definition, shape):
     x = np.random.default_rng(2).uniform(0, 1, shape).astype("f4")
-    made = to_numpy(of_nodes(definition, to_device(x, "float32", queue)))
+    result = to_numpy(of_nodes(definition, to_device(x, "float32", queue)))
     rows = x.astype(float).sum(1, keepdims=True)
     squares = (x.astype(float) ** 2).sum(1, keepdims=True)
-    wanted = x * rows.sum() if definition is _sums_of_all else x * squares + squares
-    np.testing.assert_allclose(made, wanted, rtol=1e-5)
+    expected = x * rows.sum() if definition is _sums_of_all else x * squares + squares
+    np.testing.assert_allclose(result, expected, rtol=1e-5)
 
 
 @pytest.mark.parametrize("step", [-1, 2])
 def test_strided_operands(queue, step):
     x = np.random.default_rng(3).standard_normal((6, 12, 10, 16)).astype("f4")
     given = to_device(x, "float32", queue)[::step, :, :, ::step]
-    made = to_numpy(F.group_norm(given, 3))
-    wanted = _expected(x[::step, :, :, ::step], np.ones(12), 3) - 1
-    np.testing.assert_allclose(made, wanted, atol=1e-5)
+    result = to_numpy(F.group_norm(given, 3))
+    expected = _expected(x[::step, :, :, ::step], np.ones(12), 3) - 1
+    np.testing.assert_allclose(result, expected, atol=1e-5)
 
 
 def test_float16_that_one_stage_reads_and_another_moves_as_bits(queue):

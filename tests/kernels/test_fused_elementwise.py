@@ -39,17 +39,17 @@ VIEWS = {
 def test_every_pair_of_layouts(first, second, on_queue):
     a = _numbers((12, 12, 12), "float32")
     x, y = (on_queue(a), on_queue(a + 1))
-    made = F.atan2(VIEWS[first](x), VIEWS[second](y))
-    wanted = np.arctan2(VIEWS[first](a), VIEWS[second](a + 1))
-    np.testing.assert_allclose(made.asnumpy(), wanted, rtol=2e-6, atol=1e-6)
+    result = F.atan2(VIEWS[first](x), VIEWS[second](y))
+    expected = np.arctan2(VIEWS[first](a), VIEWS[second](a + 1))
+    np.testing.assert_allclose(result.asnumpy(), expected, rtol=2e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 15, 16, 17, 63, 255, 4095, 4096, 4097, 70_001])
 @pytest.mark.parametrize("rows", [1, 3])
 def test_sizes_around_vectors_and_spans(n, rows, on_queue):
     a = _numbers((rows, n + 3), "float32")
-    made = F.floor(on_queue(a)[:, :n]).asnumpy()
-    np.testing.assert_array_equal(made, np.floor(a[:, :n]))
+    result = F.floor(on_queue(a)[:, :n]).asnumpy()
+    np.testing.assert_array_equal(result, np.floor(a[:, :n]))
     np.testing.assert_array_equal(F.isnan(on_queue(a)[0, :n]).asnumpy(), np.isnan(a[0, :n]))
 
 
@@ -65,8 +65,8 @@ def test_integers_match_numpy(name, dtype, on_queue):
     a, b = _numbers((7, 33), dtype), _numbers((33,), dtype)
     b[b == 0] = 3
     reference = {"sub": "subtract", "mul": "multiply"}.get(name, name)
-    made = getattr(F, name)(on_queue(a), on_queue(b))
-    np.testing.assert_array_equal(made.asnumpy(), getattr(np, reference)(a, b))
+    result = getattr(F, name)(on_queue(a), on_queue(b))
+    np.testing.assert_array_equal(result.asnumpy(), getattr(np, reference)(a, b))
 
 
 @pytest.mark.parametrize("mode", ["floor", "trunc"])
@@ -75,8 +75,8 @@ def test_integer_division_by_zero_or_overflow_does_not_crash(dtype, mode, on_que
     limits = np.iinfo(dtype)
     a = np.array([limits.min, limits.min, limits.max, 5, 0], dtype)
     b = np.array([0, -1 if limits.min else 1, 0, 0, 0], dtype)
-    made = F.div(on_queue(a), on_queue(b), rounding_mode=mode).asnumpy()
-    np.testing.assert_array_equal(made, [0, limits.min, 0, 0, 0])
+    result = F.div(on_queue(a), on_queue(b), rounding_mode=mode).asnumpy()
+    np.testing.assert_array_equal(result, [0, limits.min, 0, 0, 0])
     assert not F.remainder(on_queue(a), on_queue(b)).asnumpy().any()
 
 
@@ -89,9 +89,9 @@ FLOATS = ("float32", "float16", "bfloat16")
 def test_conversions(dtype, to, on_queue):
     values = np.array([0, 1, 2, 3, 100, 7, 64, 0, 5, 6, 8, 9, 10, 11, 12, 13, 14, 120], "f4")
     x = sycl_dnn.asarray(on_queue(values), dtype=dtype)
-    made = F.astype(F.astype(x, to), "float32").asnumpy()
+    result = F.astype(F.astype(x, to), "float32").asnumpy()
     narrow = "bool" in (dtype, to)
-    np.testing.assert_array_equal(made, values.astype(bool) if narrow else values)
+    np.testing.assert_array_equal(result, values.astype(bool) if narrow else values)
 
 
 def test_floats_become_bytes_exactly(on_queue):
@@ -102,10 +102,10 @@ def test_floats_become_bytes_exactly(on_queue):
 def test_bfloat16_is_rounded_to_nearest_even(on_queue):
     bits = RNG.integers(0, 1 << 32, 4000, dtype="u4")
     values = bits.view("f4")[np.isfinite(bits.view("f4"))]
-    wanted = F.astype(on_queue(values), "bfloat16").astype("float32").asnumpy()
-    made = F.astype(F.abs(F.astype(on_queue(values), "bfloat16")), "float32").asnumpy()
-    usual = np.abs(wanted) >= 2.0**-126  # oneDNN makes 0 of smaller ones
-    np.testing.assert_array_equal(made[usual], np.abs(wanted[usual]))
+    expected = F.astype(on_queue(values), "bfloat16").astype("float32").asnumpy()
+    result = F.astype(F.abs(F.astype(on_queue(values), "bfloat16")), "float32").asnumpy()
+    usual = np.abs(expected) >= 2.0**-126  # oneDNN makes 0 of smaller ones
+    np.testing.assert_array_equal(result[usual], np.abs(expected[usual]))
 
 
 @pytest.mark.parametrize("name", ["left_shift", "right_shift"])
@@ -113,16 +113,16 @@ def test_shifts_by_any_number_of_bits(name, on_queue):
     a = np.array([1, -1, 5, -5, 7, -7, 3], "i4")
     b = np.array([0, 1, 31, 31, 32, 40, -1], "i4")
     sign = "<<" if name == "left_shift" else ">>"
-    made = sycl_dnn.compile(lambda x, y: x << y if sign == "<<" else x >> y)(
+    result = sycl_dnn.compile(lambda x, y: x << y if sign == "<<" else x >> y)(
         on_queue(a), on_queue(b)
     )
     inside = (b >= 0) & (b < 32)
     places = np.where(inside, b, 31)
     if name == "left_shift":
-        wanted = np.where(inside, (a.astype("i8") << places).astype("i4"), 0)
+        expected = np.where(inside, (a.astype("i8") << places).astype("i4"), 0)
     else:
-        wanted = a >> places
-    np.testing.assert_array_equal(made.asnumpy(), wanted)
+        expected = a >> places
+    np.testing.assert_array_equal(result.asnumpy(), expected)
 
 
 def test_new_shapes_need_no_compiler(on_queue):

@@ -61,12 +61,12 @@ def test_every_dtype_over_any_axes(name, dtype, queue, on_queue):
     a = np.where(a == 0, 1, np.sign(a)) if name == "prod" else a
     x = sycl_dnn.asarray(on_queue(a.astype("f4")), dtype=dtype)
     for axes in ((2,), (0,), (0, 2), (0, 1, 2)):
-        made = of_nodes(lambda v, axes=axes: ROWS[name][0](v, axes=axes), x)
-        wanted = _reference(name, a.astype(dtype if dtype.startswith("int") else "f8"), axes)
-        made = F.astype(made, "float32").asnumpy()
+        result = of_nodes(lambda v, axes=axes: ROWS[name][0](v, axes=axes), x)
+        expected = _reference(name, a.astype(dtype if dtype.startswith("int") else "f8"), axes)
+        result = F.astype(result, "float32").asnumpy()
         if dtype in ("int8", "uint8") and name == "sum":
-            wanted = wanted.astype(dtype)
-        np.testing.assert_array_equal(made, wanted.astype("f4"), err_msg=str(axes))
+            expected = expected.astype(dtype)
+        np.testing.assert_array_equal(result, expected.astype("f4"), err_msg=str(axes))
 
 
 #: Views of arrays that are larger: each has the shape (6, 5, 40).
@@ -95,10 +95,10 @@ def _view(x, name):
 @pytest.mark.parametrize("view", VIEWS)
 def test_every_layout(view, name, on_queue):
     a = _whole_numbers((80, 80, 80), "float32").astype("f4")
-    x, wanted = _view(on_queue(a), view), VIEWS[view](a)[:6, :5, :40]
+    x, expected = _view(on_queue(a), view), VIEWS[view](a)[:6, :5, :40]
     for axes in _subsets(3):
-        made = of_nodes(lambda v, axes=axes: ROWS[name][0](v, axes=axes), x)
-        np.testing.assert_array_equal(made.asnumpy(), _reference(name, wanted, axes))
+        result = of_nodes(lambda v, axes=axes: ROWS[name][0](v, axes=axes), x)
+        np.testing.assert_array_equal(result.asnumpy(), _reference(name, expected, axes))
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 15, 16, 17, 31, 33, 63, 64, 65, 100, 1000, 4095, 4097])
@@ -121,8 +121,8 @@ def test_parts_of_long_axes(shape, name, on_queue):
     """Two launches: the last part is shorter, and may be shorter than a vector."""
     a = _whole_numbers(shape, "float32").astype("f4")
     for axes in _subsets(len(shape))[1:]:
-        made = of_nodes(lambda v, axes=axes: ROWS[name][0](v, axes=axes), on_queue(a))
-        np.testing.assert_array_equal(made.asnumpy(), _reference(name, a.astype("f8"), axes))
+        result = of_nodes(lambda v, axes=axes: ROWS[name][0](v, axes=axes), on_queue(a))
+        np.testing.assert_array_equal(result.asnumpy(), _reference(name, a.astype("f8"), axes))
 
 
 @pytest.mark.parametrize("shape", [(100, 700), (700, 100), (70_001,), (3, 5, 7)])
@@ -134,19 +134,19 @@ def test_nan_is_the_extreme_and_its_index_the_first(shape, on_queue):
     a.ravel()[-1] = np.nan
     for axes in _subsets(len(shape))[1:]:
         for name in ("max", "min", "argmax", "argmin"):
-            made = of_nodes(lambda v, n=name, s=axes: ROWS[n][0](v, axes=s), on_queue(a))
-            np.testing.assert_array_equal(made.asnumpy(), _reference(name, a, axes))
+            result = of_nodes(lambda v, n=name, s=axes: ROWS[n][0](v, axes=s), on_queue(a))
+            np.testing.assert_array_equal(result.asnumpy(), _reference(name, a, axes))
 
 
 def test_extremes_of_infinities_and_of_the_smallest_integers(on_queue):
     for value in (np.float32(np.inf), np.float32(-np.inf), np.int32(-(2**31)), np.int64(-(2**63))):
         x = on_queue(np.full((3, 50), value))
         for name in ("max", "min"):
-            made = of_nodes(lambda v, n=name: ROWS[n][0](v, axes=(1,)), x)
-            np.testing.assert_array_equal(made.asnumpy(), np.full((3, 1), value))
+            result = of_nodes(lambda v, n=name: ROWS[n][0](v, axes=(1,)), x)
+            np.testing.assert_array_equal(result.asnumpy(), np.full((3, 1), value))
         for name in ("argmax", "argmin"):
-            made = of_nodes(lambda v, n=name: ROWS[n][0](v, axes=(1,)), x)
-            assert not made.asnumpy().any()
+            result = of_nodes(lambda v, n=name: ROWS[n][0](v, axes=(1,)), x)
+            assert not result.asnumpy().any()
 
 
 @pytest.mark.parametrize("n", [50, 5000])  # one block, several
@@ -154,16 +154,16 @@ def test_sums_of_infinities(n, on_queue):
     a = np.ones((4, n), "f4")
     a[0, 3], a[1, 7], a[1, 40], a[2, 9], a[3, :] = np.inf, np.inf, -np.inf, np.nan, 3e38
     for array, axis in ((a, 1), (np.ascontiguousarray(a.T), 0)):
-        made = of_nodes(lambda v: SUM(v, axes=(axis,)), on_queue(array)).asnumpy()  # noqa: B023
-        np.testing.assert_array_equal(made.ravel(), [np.inf, np.nan, np.nan, np.inf])
+        result = of_nodes(lambda v: SUM(v, axes=(axis,)), on_queue(array)).asnumpy()  # noqa: B023
+        np.testing.assert_array_equal(result.ravel(), [np.inf, np.nan, np.nan, np.inf])
 
 
 def test_empty_arrays(on_queue):
     x = on_queue(np.zeros((3, 0, 2), "f4"))
-    wanted = {"sum": 0, "prod": 1, "any": False, "all": True}
-    for name, value in wanted.items():
-        made = of_nodes(lambda v, n=name: ROWS[n][0](v, axes=(1,)), x)
-        np.testing.assert_array_equal(made.asnumpy(), np.full((3, 1, 2), value))
+    expected = {"sum": 0, "prod": 1, "any": False, "all": True}
+    for name, value in expected.items():
+        result = of_nodes(lambda v, n=name: ROWS[n][0](v, axes=(1,)), x)
+        np.testing.assert_array_equal(result.asnumpy(), np.full((3, 1, 2), value))
         assert of_nodes(lambda v, n=name: ROWS[n][0](v, axes=(0,)), x).shape == (1, 0, 2)
     assert np.isnan(of_nodes(lambda v: r.MEAN(v, axes=(1,)), x).asnumpy()).all()
 
@@ -171,9 +171,9 @@ def test_empty_arrays(on_queue):
 def test_an_array_without_axes(on_queue):
     x = on_queue(np.float32(-2.5))
     for name in ROWS:
-        made = of_nodes(lambda v, n=name: ROWS[n][0](v, axes=()), x)
-        wanted = {"any": 1, "all": 1, "argmax": 0, "argmin": 0}.get(name, -2.5)
-        assert float(made) == wanted
+        result = of_nodes(lambda v, n=name: ROWS[n][0](v, axes=()), x)
+        expected = {"any": 1, "all": 1, "argmax": 0, "argmin": 0}.get(name, -2.5)
+        assert float(result) == expected
 
 
 @pytest.mark.parametrize("shape", [(1 << 22,), (1 << 19, 8), (8, 1 << 19), (40, 70), (9, 300)])
@@ -182,16 +182,16 @@ def test_sums_are_accurate(shape, on_queue):
     axis = int(np.argmax(shape))
     for seed in range(8):
         a = np.random.default_rng(seed).uniform(0, 1, shape).astype("f4")
-        made = of_nodes(lambda v: SUM(v, axes=(axis,)), on_queue(a)).asnumpy()
-        wanted = a.astype("f8").sum(axis, keepdims=True)
-        assert np.max(np.abs(made - wanted) / np.spacing(wanted.astype("f4"))) < 1.5
+        result = of_nodes(lambda v: SUM(v, axes=(axis,)), on_queue(a)).asnumpy()
+        expected = a.astype("f8").sum(axis, keepdims=True)
+        assert np.max(np.abs(result - expected) / np.spacing(expected.astype("f4"))) < 1.5
 
 
 def test_bfloat16_and_float16_accumulate_in_float32(on_queue):
     for dtype in ("bfloat16", "float16"):
         x = F.astype(on_queue(np.full((2, 3001), 0.5, "f4")), dtype)
-        made = of_nodes(lambda v: SUM(v, axes=(1,)), x).astype("float32").asnumpy()
-        np.testing.assert_allclose(made, 1500.5, rtol=2.0**-8)
+        result = of_nodes(lambda v: SUM(v, axes=(1,)), x).astype("float32").asnumpy()
+        np.testing.assert_allclose(result, 1500.5, rtol=2.0**-8)
         squares = of_nodes(lambda v: SUM(v * v, axes=(1,)), x).astype("float32").asnumpy()
         np.testing.assert_allclose(squares, 750.25, rtol=2.0**-8)
 
@@ -244,8 +244,8 @@ def test_nested_reductions(name, shape, on_queue):
     a = RNG.uniform(-1, 1, shape).astype("f4")
     definition, reference = NESTED[name]
     for axes in ((1,), (0,), (0, 1)):
-        made = of_nodes(lambda v, s=axes: definition(v, s), on_queue(a)).asnumpy()
-        np.testing.assert_allclose(made, reference(a.astype("f8"), axes), rtol=2e-5, atol=2e-5)
+        result = of_nodes(lambda v, s=axes: definition(v, s), on_queue(a)).asnumpy()
+        np.testing.assert_allclose(result, reference(a.astype("f8"), axes), rtol=2e-5, atol=2e-5)
 
 
 def test_broadcast_operands_are_fused(on_queue):
@@ -254,9 +254,9 @@ def test_broadcast_operands_are_fused(on_queue):
     def definition(x, y, z):
         return SUM(ops.SIN(x) * y + z, axes=(1,)) * 2.0 - y
 
-    made = of_nodes(definition, *map(on_queue, (a, b, c))).asnumpy()
-    wanted = (np.sin(a.astype("f8")) * b + c).sum(1, keepdims=True) * 2 - b
-    np.testing.assert_allclose(made, wanted, rtol=1e-5, atol=1e-5)
+    result = of_nodes(definition, *map(on_queue, (a, b, c))).asnumpy()
+    expected = (np.sin(a.astype("f8")) * b + c).sum(1, keepdims=True) * 2 - b
+    np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-5)
 
 
 def test_new_shapes_need_no_compiler(on_queue):
@@ -285,8 +285,8 @@ def test_new_shapes_need_no_compiler(on_queue):
     ],
 )
 def test_only_axes_of_one_kind_are_merged(sizes, kinds, strides, wanted):
-    made = reduction_grid(sizes, kinds, strides)
-    assert (made.sizes, made.kinds) == wanted
+    result = reduction_grid(sizes, kinds, strides)
+    assert (result.sizes, result.kinds) == wanted
 
 
 def test_vectors_run_along_a_sufficiently_long_axis():
@@ -343,10 +343,10 @@ def test_passes_that_keep_terms_in_the_memory_of_results(function, n, queue):
     compiled = sycl_dnn.compile(
         lambda x: function(F.softmax(x, 1), lambda v: F.mean(v, 1, keepdim=True))
     )
-    made = compiled(sycl_dnn.asarray(x, dtype="float32", sycl_queue=queue))
-    for actual, wanted in zip(made, expected, strict=True):
-        tolerance = 1e-6 * max(1, np.abs(wanted).max())
-        np.testing.assert_allclose(dpnp.asnumpy(actual), wanted, rtol=1e-4, atol=tolerance)
+    result = compiled(sycl_dnn.asarray(x, dtype="float32", sycl_queue=queue))
+    for actual, reference in zip(result, expected, strict=True):
+        tolerance = 1e-6 * max(1, np.abs(reference).max())
+        np.testing.assert_allclose(dpnp.asnumpy(actual), reference, rtol=1e-4, atol=tolerance)
 
 
 def test_stages_pass_extremes_with_their_indices():

@@ -21,21 +21,21 @@ SHAPES = [
 
 def recurrence(a, b, axis, state=0.0):
     a, b = (np.moveaxis(v.astype("f8"), axis, 0) for v in np.broadcast_arrays(a, b))
-    made = np.zeros(b.shape)
+    result = np.zeros(b.shape)
     for n in range(len(b)):
-        state = made[n] = a[n] * state + b[n]
-    return np.moveaxis(made, 0, axis)
+        state = result[n] = a[n] * state + b[n]
+    return np.moveaxis(result, 0, axis)
 
 
 def last_places(a, axis, wins):
     """Index of the running extreme, the last among equal ones and NaN."""
     rows = np.moveaxis(a, axis, 0)
-    best, where, made = rows[0], np.zeros(rows[0].shape, int), np.zeros(rows.shape, int)
+    best, where, result = rows[0], np.zeros(rows[0].shape, int), np.zeros(rows.shape, int)
     for n, row in enumerate(rows):
         taken = np.isnan(row) | (~np.isnan(best) & wins(row, best))
         best, where = np.where(taken, row, best), np.where(taken, n, where)
-        made[n] = where
-    return np.moveaxis(made, 0, axis)
+        result[n] = where
+    return np.moveaxis(result, 0, axis)
 
 
 @pytest.mark.parametrize("is_reversed", [False, True])
@@ -44,13 +44,13 @@ def last_places(a, axis, wins):
 def test_sums_of_every_size(shape, is_reversed, on_queue):
     a = RNG.uniform(-1, 1, shape).astype("f4")
     for axis in range(a.ndim):
-        made = of_nodes(
+        result = of_nodes(
             lambda v, k=axis: scan.CUMSUM(v, axis=k, is_reversed=is_reversed), on_queue(a)
         ).asnumpy()
         turned = np.flip(a, axis) if is_reversed else a
-        wanted = np.cumsum(turned.astype("f8"), axis)
-        wanted = np.flip(wanted, axis) if is_reversed else wanted
-        np.testing.assert_allclose(made, wanted, rtol=1e-6, atol=1e-6)
+        expected = np.cumsum(turned.astype("f8"), axis)
+        expected = np.flip(expected, axis) if is_reversed else expected
+        np.testing.assert_allclose(result, expected, rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -59,13 +59,13 @@ def test_other_scans_of_every_size(shape, on_queue):
     a, b = (RNG.uniform(-1, 1, shape).astype("f4") for _ in range(2))
     x, y = on_queue(a), on_queue(b)
     for axis in range(a.ndim):
-        made = F.logcumsumexp(x, axis).asnumpy()
-        wanted = np.logaddexp.accumulate(a.astype("f8"), axis)
-        np.testing.assert_allclose(made, wanted, rtol=1e-6, atol=1e-6)
-        made = F.linear_recurrence(x, y, axis).asnumpy()
-        np.testing.assert_allclose(made, recurrence(a, b, axis), rtol=1e-6, atol=1e-6)
-        made = F.cumprod(x + 1, axis).asnumpy()
-        np.testing.assert_allclose(made, np.cumprod((a + 1).astype("f8"), axis), 1e-6, 1e-6)
+        result = F.logcumsumexp(x, axis).asnumpy()
+        expected = np.logaddexp.accumulate(a.astype("f8"), axis)
+        np.testing.assert_allclose(result, expected, rtol=1e-6, atol=1e-6)
+        result = F.linear_recurrence(x, y, axis).asnumpy()
+        np.testing.assert_allclose(result, recurrence(a, b, axis), rtol=1e-6, atol=1e-6)
+        result = F.cumprod(x + 1, axis).asnumpy()
+        np.testing.assert_allclose(result, np.cumprod((a + 1).astype("f8"), axis), 1e-6, 1e-6)
         rough = np.round(a * 3)
         for function, accumulate, wins in (
             (F.cummax, np.maximum, np.greater_equal), (F.cummin, np.minimum, np.less_equal),
@@ -88,9 +88,9 @@ VIEWS = {
 @pytest.mark.parametrize("view", VIEWS)
 def test_every_layout(view, on_queue):
     a = RNG.integers(-3, 4, (80, 80, 80)).astype("f4")
-    x, wanted = VIEWS[view](on_queue(a)), VIEWS[view](a)
+    x, expected = VIEWS[view](on_queue(a)), VIEWS[view](a)
     for axis in range(3):
-        np.testing.assert_array_equal(F.cumsum(x, axis).asnumpy(), np.cumsum(wanted, axis))
+        np.testing.assert_array_equal(F.cumsum(x, axis).asnumpy(), np.cumsum(expected, axis))
 
 
 @pytest.mark.parametrize(
@@ -103,12 +103,12 @@ def test_every_dtype(dtype, queue, on_queue):
     a = RNG.integers(0, 3, (4, 37))
     x = sycl_dnn.asarray(on_queue(a.astype("f4")), dtype=dtype)
     kind = dtype if "float" in dtype else "int64"
-    for name, wanted in (("cumsum", np.cumsum(a, 1)), ("cumprod", np.cumprod(a % 3, 1))):
-        made = getattr(F, name)(x, 1)
-        assert str(made.dtype) == kind
-        exact = F.astype(sycl_dnn.asarray(on_queue(wanted.astype("f4")), dtype="float32"), kind)
+    for name, expected in (("cumsum", np.cumsum(a, 1)), ("cumprod", np.cumprod(a % 3, 1))):
+        result = getattr(F, name)(x, 1)
+        assert str(result.dtype) == kind
+        exact = F.astype(sycl_dnn.asarray(on_queue(expected.astype("f4")), dtype="float32"), kind)
         np.testing.assert_array_equal(
-            F.astype(made, "float32").asnumpy(), F.astype(exact, "float32").asnumpy()
+            F.astype(result, "float32").asnumpy(), F.astype(exact, "float32").asnumpy()
         )
     values, indices = F.cummax(x, 1)
     assert (str(values.dtype), str(indices.dtype)) == (dtype, "int64")
@@ -120,8 +120,8 @@ def test_every_dtype(dtype, queue, on_queue):
 
 def test_integers_wrap_in_the_dtype_of_the_result(on_queue):
     a = np.full((3, 40), 100, "i1")
-    made = F.cumsum(on_queue(a), 1, dtype="int8")
-    np.testing.assert_array_equal(made.asnumpy(), np.cumsum(a, 1, dtype="i1"))
+    result = F.cumsum(on_queue(a), 1, dtype="int8")
+    np.testing.assert_array_equal(result.asnumpy(), np.cumsum(a, 1, dtype="i1"))
     big = F.cumprod(on_queue(np.full((2, 40), 3, "i4")), 1, dtype="int32")
     np.testing.assert_array_equal(big.asnumpy(), np.cumprod(np.full((2, 40), 3, "i4"), 1, "i4"))
 
@@ -133,9 +133,9 @@ def test_nan_and_infinities(on_queue):
             x = on_queue(a)
             np.testing.assert_array_equal(F.cumsum(x, axis).asnumpy(), np.cumsum(a, axis))
             np.testing.assert_array_equal(F.cumprod(x, axis).asnumpy(), np.cumprod(a, axis))
-            made = F.logcumsumexp(x, axis).asnumpy()
-            wanted = np.logaddexp.accumulate(a.astype("f8"), axis)
-            np.testing.assert_allclose(made, wanted, rtol=1e-6)
+            result = F.logcumsumexp(x, axis).asnumpy()
+            expected = np.logaddexp.accumulate(a.astype("f8"), axis)
+            np.testing.assert_allclose(result, expected, rtol=1e-6)
             values, indices = F.cummin(x, axis)
             np.testing.assert_array_equal(values.asnumpy(), np.minimum.accumulate(a, axis))
             np.testing.assert_array_equal(indices.asnumpy(), last_places(a, axis, np.less_equal))
@@ -145,15 +145,15 @@ def test_products_after_a_zero_are_zero_however_large_they_were(on_queue):
     """Products of parts would overflow, and infinity times 0 is NaN."""
     a = np.full((2, 40_000), 2.0**100, "f4")
     a[:, 1] = 0
-    made = F.cumprod(on_queue(a), 1).asnumpy()
-    assert not made[:, 1:].any()
-    np.testing.assert_array_equal(made[:, 0], 2.0**100)
+    result = F.cumprod(on_queue(a), 1).asnumpy()
+    assert not result[:, 1:].any()
+    np.testing.assert_array_equal(result[:, 0], 2.0**100)
 
 
 def test_long_sums_are_accurate(on_queue):
     a = RNG.uniform(0, 1, (1 << 21,)).astype("f4")
-    made, wanted = F.cumsum(on_queue(a), 0).asnumpy(), np.cumsum(a.astype("f8"))
-    assert np.max(np.abs(made - wanted) / np.spacing(wanted.astype("f4"))) < 1.0
+    result, expected = F.cumsum(on_queue(a), 0).asnumpy(), np.cumsum(a.astype("f8"))
+    assert np.max(np.abs(result - expected) / np.spacing(expected.astype("f4"))) < 1.0
 
 
 def test_elementwise_terms_are_fused_into_the_scan(on_queue):
@@ -164,9 +164,9 @@ def test_elementwise_terms_are_fused_into_the_scan(on_queue):
 
     a, b = RNG.uniform(-1, 1, (30, 50)).astype("f4"), RNG.uniform(-1, 1, 50).astype("f4")
     with sycl_dnn.profile() as p:
-        made = of_nodes(definition, on_queue(a), on_queue(b)).asnumpy()
-    wanted = np.exp(np.cumsum(np.sin(a.astype("f8")) * b + np.arange(50), 1) * 0.01) + b
-    np.testing.assert_allclose(made, wanted, rtol=1e-5)
+        result = of_nodes(definition, on_queue(a), on_queue(b)).asnumpy()
+    expected = np.exp(np.cumsum(np.sin(a.astype("f8")) * b + np.arange(50), 1) * 0.01) + b
+    np.testing.assert_allclose(result, expected, rtol=1e-5)
     assert sum(r.kind == "primitive" for r in p.records) == 1
 
 
@@ -180,8 +180,8 @@ def test_new_shapes_need_no_compiler(on_queue):
     F.cumsum(on_queue(np.ones((50, 600), "f4")), 1)
     known = len(building._made)
     for shape in ((60, 700), (33, 5000), (40, 10_001)):
-        made = F.cumsum(on_queue(np.ones(shape, "f4")), 1).asnumpy()
-        np.testing.assert_array_equal(made, np.broadcast_to(np.arange(1, shape[1] + 1), shape))
+        result = F.cumsum(on_queue(np.ones(shape, "f4")), 1).asnumpy()
+        np.testing.assert_array_equal(result, np.broadcast_to(np.arange(1, shape[1] + 1), shape))
     assert len(building._made) == known
 
 
@@ -190,14 +190,14 @@ def test_new_shapes_need_no_compiler(on_queue):
 
 def test_a_recurrence_with_an_initial_state(on_queue):
     a, b, h = (RNG.uniform(-1, 1, s).astype("f4") for s in ((3, 20, 4), (20, 1), (3, 1, 4)))
-    made = F.linear_recurrence(on_queue(a), on_queue(b), 1, on_queue(h)).asnumpy()
-    wanted = recurrence(a, b, 1, h[:, 0].astype("f8"))
-    np.testing.assert_allclose(made, wanted, rtol=1e-5, atol=1e-6)
+    result = F.linear_recurrence(on_queue(a), on_queue(b), 1, on_queue(h)).asnumpy()
+    expected = recurrence(a, b, 1, h[:, 0].astype("f8"))
+    np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-6)
     halves = [F.linear_recurrence(on_queue(a[:, :9]), on_queue(b[:9]), 1, on_queue(h))]
     halves.append(
         F.linear_recurrence(on_queue(a[:, 9:]), on_queue(b[9:]), 1, halves[0][:, 8:])
     )  # fmt: skip
-    np.testing.assert_allclose(F.cat(halves, 1).asnumpy(), wanted, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(F.cat(halves, 1).asnumpy(), expected, rtol=1e-5, atol=1e-6)
 
 
 def test_gradients_of_a_recurrence(on_queue):
@@ -212,7 +212,7 @@ def test_gradients_of_a_recurrence(on_queue):
             states.append(a[:, n : n + 1] * states[-1] + b[n : n + 1])
         return F.cat(states[1:], 1)
 
-    for found, expected in zip(
+    for actual, expected in zip(
         *(
             sycl_dnn.compile(
                 sycl_dnn.grad(lambda a, b, h, f=f: F.sum(f(a, b, 1, h) * g), argnums=(0, 1, 2))
@@ -221,7 +221,7 @@ def test_gradients_of_a_recurrence(on_queue):
         ),
         strict=True,
     ):
-        np.testing.assert_allclose(found.asnumpy(), expected.asnumpy(), rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(actual.asnumpy(), expected.asnumpy(), rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -88,19 +88,19 @@ def test_values(name, dtype, run):
 @pytest.mark.parametrize("dtype", ["int32", "int64"])
 def test_indices_out_of_range_are_clamped(dtype, run):
     a, index = _numbers((5, 70), "float32"), RNG.integers(-9, 80, (5, 33)).astype(dtype)
-    made = run(lambda x, i: t.gather(x, [i], (1,)), a, index)
-    np.testing.assert_array_equal(made, np.take_along_axis(a, np.clip(index, 0, 69), 1))
+    result = run(lambda x, i: t.gather(x, [i], (1,)), a, index)
+    np.testing.assert_array_equal(result, np.take_along_axis(a, np.clip(index, 0, 69), 1))
 
 
 def test_rows_and_points_of_images(run):
     table, rows = _numbers((50, 70), "float32"), RNG.integers(0, 50, (13, 1))
-    made = run(lambda x, i: t.gather(x, [i], (0,)) * 2, table, rows)
-    np.testing.assert_array_equal(made, table[rows[:, 0]] * 2)
+    result = run(lambda x, i: t.gather(x, [i], (0,)) * 2, table, rows)
+    np.testing.assert_array_equal(result, table[rows[:, 0]] * 2)
     image = _numbers((2, 3, 8, 9), "float32")
     y, x = RNG.integers(0, 8, (2, 1, 4, 5)), RNG.integers(0, 9, (2, 1, 4, 5)).astype("int32")
-    made = run(lambda a, i, j: t.gather(a, [i, j], (2, 3)), image, y, x)
-    wanted = [[image[n, c][y[n, 0], x[n, 0]] for c in range(3)] for n in range(2)]
-    np.testing.assert_array_equal(made, wanted)
+    result = run(lambda a, i, j: t.gather(a, [i, j], (2, 3)), image, y, x)
+    expected = [[image[n, c][y[n, 0], x[n, 0]] for c in range(3)] for n in range(2)]
+    np.testing.assert_array_equal(result, expected)
 
 
 def test_gathers_of_computed_values_and_reductions_of_gathers(run):
@@ -111,34 +111,34 @@ def test_gathers_of_computed_values_and_reductions_of_gathers(run):
         return SUM(chosen * t.flip(chosen, 1), axes=(1,)) + SUM(x, axes=(0, 1))
 
     chosen = (a[::-1].astype("f8") * 2 + 1)[rows[:, 0]]
-    wanted = (chosen * chosen[:, ::-1]).sum(1, keepdims=True) + a.sum(dtype="f8")
-    np.testing.assert_allclose(run(definition, a, rows), wanted, rtol=1e-5)
+    expected = (chosen * chosen[:, ::-1]).sum(1, keepdims=True) + a.sum(dtype="f8")
+    np.testing.assert_allclose(run(definition, a, rows), expected, rtol=1e-5)
 
 
 def test_gradient_accumulates_repeated_indices(run):
     a, index = _numbers((5, 7), "float32"), RNG.integers(-1, 8, (5, 9))
 
     def gradient(x, i):
-        made = t.gather(x, [i], (1,))
-        return pullback([made], [made * 2], [x])[0]
+        result = t.gather(x, [i], (1,))
+        return pullback([result], [result * 2], [x])[0]
 
-    wanted, near = np.zeros((5, 7)), np.clip(index, 0, 6)
+    expected, near = np.zeros((5, 7)), np.clip(index, 0, 6)
     rows = np.arange(5)[:, None]
-    np.add.at(wanted, (rows, near), 2 * a[rows, near])
-    np.testing.assert_allclose(run(gradient, a, index), wanted, rtol=1e-5, atol=1e-4)
+    np.add.at(expected, (rows, near), 2 * a[rows, near])
+    np.testing.assert_allclose(run(gradient, a, index), expected, rtol=1e-5, atol=1e-4)
 
 
 def test_permuted_layouts_are_kept(queue):
     x = dpnp.asarray(_numbers((2, 5, 6, 7), "float32").transpose(0, 3, 1, 2), sycl_queue=queue)
-    made = F.pad(x, (1, 2, 3, 0), mode="reflect")
-    assert made.strides[1] == 4
-    wanted = np.pad(x.asnumpy(), [(0, 0), (0, 0), (3, 0), (1, 2)], mode="reflect")
-    np.testing.assert_array_equal(made.asnumpy(), wanted)
+    result = F.pad(x, (1, 2, 3, 0), mode="reflect")
+    assert result.strides[1] == 4
+    expected = np.pad(x.asnumpy(), [(0, 0), (0, 0), (3, 0), (1, 2)], mode="reflect")
+    np.testing.assert_array_equal(result.asnumpy(), expected)
 
 
 def test_bfloat16_is_moved_without_conversion(queue):
     x = sycl_dnn.asarray(dpnp.asarray(_numbers((3, 40), "float32"), sycl_queue=queue), "bfloat16")
-    for made, wanted in (
+    for result, expected in (
         (F.flip(x, 1), x.asnumpy()[:, ::-1]),
         (
             F.pad(x, (1, 1), value=0.1),
@@ -146,11 +146,11 @@ def test_bfloat16_is_moved_without_conversion(queue):
         ),
         (F.tril(x), np.tril(x.asnumpy())),
     ):
-        np.testing.assert_array_equal(made.asnumpy(), wanted)
+        np.testing.assert_array_equal(result.asnumpy(), expected)
 
 
 def test_triangles_of_matrices_in_one_kernel(run):
     a = _numbers((2, 30, 41), "int64")
     for diagonal in (-50, -3, 0, 2, 60):
-        made = run(lambda x, k=diagonal: triangle(x, k, is_lower=False), a)
-        np.testing.assert_array_equal(made, np.triu(a, diagonal))
+        result = run(lambda x, k=diagonal: triangle(x, k, is_lower=False), a)
+        np.testing.assert_array_equal(result, np.triu(a, diagonal))

@@ -20,8 +20,8 @@ SHAPES = [(70, 90), (300, 40), (3, 70_000), (70_000, 3), (5, 7)]
 def n_kernels(run):
     """Return the result of a function, and how many primitives and kernels it submitted."""
     with sycl_dnn.profile() as p:
-        made = run()
-    return made, sum(record.kind == "primitive" for record in p.records)
+        result = run()
+    return result, sum(record.kind == "primitive" for record in p.records)
 
 
 def weighted(x, axis, axes):
@@ -35,11 +35,11 @@ def test_coordinates_in_sums(shape, on_queue):
     a = RNG.integers(-3, 4, shape).astype("f4")
     for axes in ((0,), (1,), (0, 1)):
         for axis in (0, 1):
-            made = of_nodes(lambda v, k=axis, s=axes: weighted(v, k, s), on_queue(a))
+            result = of_nodes(lambda v, k=axis, s=axes: weighted(v, k, s), on_queue(a))
             places = np.arange(shape[axis]).reshape([-1 if k == axis else 1 for k in (0, 1)])
-            wanted = (a.astype("f8") * places).sum(axes, keepdims=True)
+            expected = (a.astype("f8") * places).sum(axes, keepdims=True)
             most = np.abs(a * places).sum(axes).max()
-            np.testing.assert_allclose(made.asnumpy(), wanted, rtol=1e-6, atol=1e-7 * most)
+            np.testing.assert_allclose(result.asnumpy(), expected, rtol=1e-6, atol=1e-7 * most)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int32"])
@@ -59,9 +59,9 @@ def test_rows_by_index(shape, dtype, on_queue):
 
     i, j = (np.clip(k, 0, n - 1) for k, n in zip((rows, columns), shape, strict=True))
     for axes in ((0,), (1,), (0, 1)):
-        made = of_nodes(definition, x, on_queue(rows[:, None]), on_queue(columns[None]))
-        wanted = (a[i] * a[:, j]).sum(axes, keepdims=True)
-        np.testing.assert_allclose(made.asnumpy(), wanted, rtol=1e-6)
+        result = of_nodes(definition, x, on_queue(rows[:, None]), on_queue(columns[None]))
+        expected = (a[i] * a[:, j]).sum(axes, keepdims=True)
+        np.testing.assert_allclose(result.asnumpy(), expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -69,12 +69,12 @@ def test_indices_of_extremes_of_gathered_elements(shape, on_queue):
     a = RNG.integers(-9, 9, shape).astype("f4")
     rows = RNG.integers(0, shape[0], (shape[0], 1))
     for axes in ((0,), (1,)):
-        made = of_nodes(
+        result = of_nodes(
             lambda v, i, s=axes: r.ARGMAX(t.gather(v, [i], (0,)), axes=s),
             on_queue(a), on_queue(rows),
         )  # fmt: skip
-        wanted = a[rows[:, 0]].argmax(axes[0], keepdims=True)
-        np.testing.assert_array_equal(made.asnumpy(), wanted)
+        expected = a[rows[:, 0]].argmax(axes[0], keepdims=True)
+        np.testing.assert_array_equal(result.asnumpy(), expected)
 
 
 def test_a_masked_softmax_is_one_kernel(on_queue):
@@ -86,9 +86,9 @@ def test_a_masked_softmax_is_one_kernel(on_queue):
         powers = ops.EXP(masked - r.MAX(masked, axes=(2,)))
         return powers / SUM(powers, axes=(2,))
 
-    made, count = n_kernels(lambda: of_nodes(definition, on_queue(a)).asnumpy())
+    result, count = n_kernels(lambda: of_nodes(definition, on_queue(a)).asnumpy())
     powers = np.where(np.tril(np.ones((100, 100), bool)), np.exp(a.astype("f8")), 0)
-    np.testing.assert_allclose(made, powers / powers.sum(2, keepdims=True), rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(result, powers / powers.sum(2, keepdims=True), rtol=1e-5, atol=1e-7)
     assert count == 1
 
 
@@ -106,15 +106,15 @@ def test_a_masked_softmax_is_one_kernel(on_queue):
 def test_moved_elements_are_read_in_place(definition, on_queue):
     """The same as with the moved elements in memory, in one launch."""
     a = RNG.uniform(-2, 2, (60, 80)).astype("f4")
-    made, count = n_kernels(lambda: of_nodes(definition, on_queue(a)).asnumpy())
+    result, count = n_kernels(lambda: of_nodes(definition, on_queue(a)).asnumpy())
     assert count == 1
     from node_values import values_of
 
     from sycl_dnn.ir.node import leaf
 
     node = leaf("x", a.shape, "float32")
-    (wanted,) = values_of([definition(node)], {node: a.astype("f8")})
-    np.testing.assert_allclose(made, wanted, rtol=1e-5, atol=1e-5)
+    (expected,) = values_of([definition(node)], {node: a.astype("f8")})
+    np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-5)
 
 
 def test_a_gather_after_a_reduction_reads_memory(on_queue):
@@ -126,7 +126,7 @@ def test_a_gather_after_a_reduction_reads_memory(on_queue):
         turned = t.flip(total, 0)
         return turned * ops.cast(iota(40, 0, 2), "float32") + total
 
-    made = of_nodes(definition, on_queue(a)).asnumpy()
+    result = of_nodes(definition, on_queue(a)).asnumpy()
     total = a.astype("f8").sum(1, keepdims=True)
-    wanted = total[::-1] * np.arange(40)[:, None] + total
-    np.testing.assert_allclose(made, wanted, rtol=1e-4, atol=1e-4)
+    expected = total[::-1] * np.arange(40)[:, None] + total
+    np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-4)

@@ -40,13 +40,13 @@ def test_group_norm(queue, shape, groups, dtype, layout):
     arrays = _data(shape, centre=10.0)
     given = _placed(arrays, queue, layout, dtype)
     slope = placed(_slope(shape), queue, layout, dtype)
-    made = both_passes(lambda x, w, b: F.group_norm(x, groups, w, b), given, slope)
+    result = both_passes(lambda x, w, b: F.group_norm(x, groups, w, b), given, slope)
     expected = torch_passes(
         lambda x, w, b: torch.nn.functional.group_norm(x, groups, w, b),
         [host(a) for a in given], host(slope),
     )  # fmt: skip
     assert kernels_of(lambda x: F.group_norm(x, groups), given[0])
-    for ours, theirs in zip(made, expected, strict=True):
+    for ours, theirs in zip(result, expected, strict=True):
         assert error(ours, theirs) < TOLERANCE[dtype]
 
 
@@ -56,9 +56,9 @@ def test_nonfinite_values_stay_in_their_group(queue, layout, value):
     x, w, b = _data((2, 16, 5, 5))
     x[1, 3, 2, 2] = value
     with sycl_dnn.kernel_mode("always"):
-        made = host(F.group_norm(placed(x, queue, layout), 4))
+        result = host(F.group_norm(placed(x, queue, layout), 4))
     expected = torch.nn.functional.group_norm(torch.tensor(x), 4).numpy()
-    assert np.array_equal(np.isnan(made), np.isnan(expected))
+    assert np.array_equal(np.isnan(result), np.isnan(expected))
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -67,12 +67,12 @@ def test_nonfinite_values_stay_in_their_group(queue, layout, value):
 def test_average_over_positions(queue, shape, dtype, layout):
     given = placed(_data(shape)[0], queue, layout, dtype)
     slope = placed(_slope((*shape[:2], 1, 1)), queue, dtype=dtype)
-    made = both_passes(lambda x: F.adaptive_avg_pool2d(x, 1), [given], slope)
+    result = both_passes(lambda x: F.adaptive_avg_pool2d(x, 1), [given], slope)
     expected = torch_passes(
         lambda x: torch.nn.functional.adaptive_avg_pool2d(x, 1), [host(given)], host(slope)
     )
     assert kernels_of(lambda x: F.adaptive_avg_pool2d(x, 1), given)
-    for ours, theirs in zip(made, expected, strict=True):
+    for ours, theirs in zip(result, expected, strict=True):
         assert error(ours, theirs) < TOLERANCE[dtype]
 
 
@@ -85,8 +85,8 @@ def test_reductions_over_positions(queue, name, layout):
     def ours(x):
         return getattr(F, name)(x, dim=(-1, -2))
 
-    made = both_passes(ours, [given], placed(slope, queue))
+    result = both_passes(ours, [given], placed(slope, queue))
     expected = torch_passes(lambda x: getattr(torch, name)(x, dim=(2, 3)), [x], slope)
     assert len(kernels_of(ours, given)) == 1
-    for mine, theirs in zip(made, expected, strict=True):
+    for mine, theirs in zip(result, expected, strict=True):
         assert error(mine, theirs) < TOLERANCE["float32"]

@@ -89,9 +89,9 @@ def test_kernels_next_to_primitives(queue, kernel, following, layout):
     for mode in ("always", "auto", "never"):
         for way in WAYS if mode == "always" else _EVERYWHERE:
             with sycl_dnn.kernel_mode(mode):
-                made = WAYS[way](function, arrays)
-            other = expected[:1] if len(made) == 1 else expected[1:]
-            for mine, known in zip(made, other, strict=True):
+                result = WAYS[way](function, arrays)
+            other = expected[:1] if len(result) == 1 else expected[1:]
+            for mine, known in zip(result, other, strict=True):
                 limit = tolerance * max(np.abs(known).max(), 1)
                 assert np.abs(host(mine) - known).max() < limit, (mode, way)
 

@@ -128,9 +128,9 @@ def test_views_of_operands(queue, name, layout, place, view):
     for mode, ways in (("always", WAYS), ("never", ("vjp", "compiled grad"))):
         for way in ways:
             with sycl_dnn.kernel_mode(mode):
-                made = WAYS[way](function, viewed)
-            assert len(made) in (1, len(expected))
-            for number, (mine, other) in enumerate(zip(made, expected, strict=False)):
+                result = WAYS[way](function, viewed)
+            assert len(result) in (1, len(expected))
+            for number, (mine, other) in enumerate(zip(result, expected, strict=False)):
                 _check(mine, other, (mode, way, number))
 
 
@@ -172,6 +172,6 @@ def test_views_made_inside(queue, name, layout, place, view):
         expected = [host(a) for a in _vjp(viewed, arrays)]
     for way in ("vjp", "compiled grad"):
         with sycl_dnn.kernel_mode("always"):
-            made = WAYS[way](viewed, arrays)
-        for number, (mine, other) in enumerate(zip(made, expected, strict=True)):
+            result = WAYS[way](viewed, arrays)
+        for number, (mine, other) in enumerate(zip(result, expected, strict=True)):
             _check(mine, other, (way, number))

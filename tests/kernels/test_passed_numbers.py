@@ -14,8 +14,8 @@ from sycl_dnn.kernels.passed_numbers import with_passed_numbers
 
 def kernels_of(function, *args):
     compiled = sycl_dnn.compile(function)
-    made, expected = (dpnp.asnumpy(f(*args)) for f in (compiled, function))
-    np.testing.assert_allclose(made, expected, rtol=1e-5, atol=1e-6)
+    result, expected = (dpnp.asnumpy(f(*args)) for f in (compiled, function))
+    np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-6)
     parts = compiled.explain(*args).parts
     return [part.row for part in parts if part.implementation == "opencl"]
 
@@ -73,10 +73,10 @@ def test_divisors_and_large_numbers_stay_constants():
         number(0.5, "float32"),
         Term("add", "float32", (6, 7), ()),
     )
-    made, passed = with_passed_numbers(Expression((), terms, (8,), (), 1))
+    result, passed = with_passed_numbers(Expression((), terms, (8,), (), 1))
     assert passed == (-5,)
-    assert made.n_passed == 1
-    assert [t for t, old in zip(made.terms, terms, strict=True) if t != old] == [
+    assert result.n_passed == 1
+    assert [t for t, old in zip(result.terms, terms, strict=True) if t != old] == [
         Term("number", "int64", (), (("passed", 0),))
     ]
 

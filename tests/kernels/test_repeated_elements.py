@@ -18,8 +18,8 @@ def _drawn(on_queue, shape=SHAPE):
 
 def _kernels_of(call):
     with sycl_dnn.profile() as p:
-        made = call()
-    return made, [r.name for r in p.records]
+        result = call()
+    return result, [r.name for r in p.records]
 
 
 @pytest.mark.parametrize(
@@ -37,8 +37,8 @@ def test_gradients_of_sums_are_not_written(on_queue, reduced, slope, n_steps):
     _, pullback = sycl_dnn.vjp(lambda x: reduced(F.sin(x)), x)
     (dx,), names = _kernels_of(pullback)
     assert len(names) <= n_steps
-    wanted = slope(np.cos(values.astype(np.float64)))
-    np.testing.assert_allclose(dpnp.asnumpy(dx), wanted, rtol=2e-6, atol=1e-7)
+    expected = slope(np.cos(values.astype(np.float64)))
+    np.testing.assert_allclose(dpnp.asnumpy(dx), expected, rtol=2e-6, atol=1e-7)
     assert dx.flags.c_contiguous
 
 
@@ -63,8 +63,8 @@ def test_second_derivatives(on_queue):
     values, x = _drawn(on_queue)
     first = sycl_dnn.grad(lambda x: F.sum(F.sin(x)))
     dx = sycl_dnn.grad(lambda x: F.sum(first(x) * F.mean(x)))(x)
-    wanted = -np.sin(values) * values.mean() + np.cos(values).mean()
-    np.testing.assert_allclose(dpnp.asnumpy(dx), wanted, rtol=1e-4, atol=1e-5)
+    expected = -np.sin(values) * values.mean() + np.cos(values).mean()
+    np.testing.assert_allclose(dpnp.asnumpy(dx), expected, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -81,9 +81,9 @@ def test_an_array_that_is_overwritten_before_its_repetition_is_read(on_queue, tr
         F.batch_norm(x + 5.0, mean, variance, training=True)
         return F.cos(repeated) * F.sin(x)
 
-    made = dpnp.asnumpy(transform(step)(x, mean, variance))
+    result = dpnp.asnumpy(transform(step)(x, mean, variance))
     assert abs(dpnp.asnumpy(mean) - 2).max() > 0.1
-    np.testing.assert_allclose(made, np.sin(values) * np.cos(2), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(result, np.sin(values) * np.cos(2), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("shape", [(9, 6), (1, 1, 24, 1)])

@@ -49,9 +49,9 @@ def test_values_and_gradients(queue, shape, size, layout, dtype):
     assert kernels_of(pullback, dy) == ["resized_backward"]
     if layout == "channels_last":
         assert kernels_of(resized(size), x) == ["resized_forward"]
-    made = both_passes(resized(size), [x], dy)
-    for mine, wanted in zip(made, expected(host(x), host(dy)), strict=True):
-        assert error(mine, wanted) < TOLERANCE[dtype]
+    result = both_passes(resized(size), [x], dy)
+    for mine, reference in zip(result, expected(host(x), host(dy)), strict=True):
+        assert error(mine, reference) < TOLERANCE[dtype]
 
 
 @pytest.mark.parametrize("size", [(12, 12), (8, 8), (3, 3)])
@@ -63,13 +63,13 @@ def test_nonfinite_values_spread_as_in_torch(queue, size):
     x[0, 0, 1, 1], x[0, 1, 2, 0], x[0, 2, 3, 3] = np.nan, np.inf, -np.inf
     dy[0, 0, 1, 1], dy[0, 1, 2, 0] = np.nan, np.inf
     images = [placed(a, queue, "channels_last") for a in (x, dy)]
-    made = both_passes(resized(size), [images[0]], images[1])
+    result = both_passes(resized(size), [images[0]], images[1])
 
     def function(x):
         return torch_functional.interpolate(x, size, mode="bilinear")
 
-    for mine, wanted in zip(made, torch_passes(function, [x], dy, "float32"), strict=True):
-        np.testing.assert_array_equal(mine, wanted)
+    for mine, reference in zip(result, torch_passes(function, [x], dy, "float32"), strict=True):
+        np.testing.assert_array_equal(mine, reference)
 
 
 def test_sizes_beyond_the_kernel_run_in_onednn(queue):

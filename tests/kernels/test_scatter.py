@@ -58,28 +58,28 @@ def test_values_written_and_added(case, dtype, kind, run):
     shape, of_values, of_index, axis = CASES[case]
     x, values = ((RNG.normal(size=s) * 5).astype(dtype) for s in (shape, of_values))
     index = RNG.integers(-2, shape[axis] + 2, of_index).astype(kind)
-    made = run(lambda old, new, i: SCATTER(old, new, i, axis=axis), x, values, index)
-    np.testing.assert_array_equal(made, _reference(x, values, index, axis, _set))
+    result = run(lambda old, new, i: SCATTER(old, new, i, axis=axis), x, values, index)
+    np.testing.assert_array_equal(result, _reference(x, values, index, axis, _set))
     if dtype == "bool":
         return
-    made = run(lambda new, i: SCATTER_ADD(new, i, axis=axis, shape=shape), values, index)
+    result = run(lambda new, i: SCATTER_ADD(new, i, axis=axis, shape=shape), values, index)
     wide = "float64" if np.dtype(dtype).kind == "f" else dtype
-    wanted = _reference(np.zeros(shape, wide), values.astype(wide), index, axis, np.add.at)
+    expected = _reference(np.zeros(shape, wide), values.astype(wide), index, axis, np.add.at)
     tolerance = {"float16": 2e-3, "float32": 1e-5, "float64": 1e-12}.get(dtype, 0)
-    np.testing.assert_allclose(made, wanted, rtol=tolerance, atol=30 * tolerance)
+    np.testing.assert_allclose(result, expected, rtol=tolerance, atol=30 * tolerance)
     for combine, ufunc in COMBINED.items():
-        made = run(lambda old, new, i, f=combine: f(old, new, i, axis=axis), x, values, index)
+        result = run(lambda old, new, i, f=combine: f(old, new, i, axis=axis), x, values, index)
         with np.errstate(over="ignore"):
-            wanted = _reference(x, values, index, axis, ufunc.at)
-        np.testing.assert_allclose(made, wanted, rtol=10 * tolerance)
+            expected = _reference(x, values, index, axis, ufunc.at)
+        np.testing.assert_allclose(result, expected, rtol=10 * tolerance)
 
 
 def test_nan_wins_of_extremes_in_both_places(run):
     x, index = np.array([np.nan, 1, 2], "f4"), np.array([0, 1, 1, 1])
     values = np.array([1, np.nan, 5, -5], "f4")
     for combine in (SCATTER_MAX, SCATTER_MIN, SCATTER_MUL):
-        made = run(lambda old, new, i, f=combine: f(old, new, i, axis=0), x, values, index)
-        np.testing.assert_array_equal(made, [np.nan, np.nan, 2])
+        result = run(lambda old, new, i, f=combine: f(old, new, i, axis=0), x, values, index)
+        np.testing.assert_array_equal(result, [np.nan, np.nan, 2])
 
 
 def test_sums_are_deterministic(run):
@@ -92,5 +92,5 @@ def test_sums_are_deterministic(run):
 def test_transposed_arrays(run):
     x, values = (RNG.normal(size=(6, n)).astype("f4").T for n in (40, 9))
     index = RNG.permutation(40)[:9].reshape(9, 1)
-    made = run(lambda old, new, i: SCATTER(old, new, i, axis=0), x, values, index)
-    np.testing.assert_array_equal(made, _reference(x, values, index, 0, _set))
+    result = run(lambda old, new, i: SCATTER(old, new, i, axis=0), x, values, index)
+    np.testing.assert_array_equal(result, _reference(x, values, index, 0, _set))

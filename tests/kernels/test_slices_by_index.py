@@ -22,9 +22,9 @@ def chosen(shape, axis, m, kind):
 def wanted_of(x, axis, numbers):
     n = x.shape[axis]
     inside = (numbers >= -n) & (numbers < n)
-    made = np.take(x, np.where(inside, numbers, 0), axis)
-    np.moveaxis(made, axis, 0)[~inside] = np.nan
-    return made, inside
+    result = np.take(x, np.where(inside, numbers, 0), axis)
+    np.moveaxis(result, axis, 0)[~inside] = np.nan
+    return result, inside
 
 
 @pytest.mark.parametrize("kind", ["int32", "int64"])
@@ -32,12 +32,12 @@ def wanted_of(x, axis, numbers):
 def test_slices_and_their_gradient(case, kind, queue):
     shape, axis, m = case
     x, numbers = chosen(shape, axis, m, kind)
-    wanted, inside = wanted_of(x, axis, numbers)
-    dy = np.random.default_rng(1).standard_normal(wanted.shape).astype("f4")
+    expected, inside = wanted_of(x, axis, numbers)
+    dy = np.random.default_rng(1).standard_normal(expected.shape).astype("f4")
     given, index, seed = (dpnp.asarray(a, sycl_queue=queue) for a in (x, numbers, dy))
     y, back = sycl_dnn.vjp(lambda a: F.index_select(a, axis, index), given)
     grads = back(seed)
-    np.testing.assert_array_equal(dpnp.asnumpy(y), wanted)
+    np.testing.assert_array_equal(dpnp.asnumpy(y), expected)
     sums = np.zeros(x.shape)
     np.add.at(np.moveaxis(sums, axis, 0), numbers[inside], np.moveaxis(dy, axis, 0)[inside])
     found = grads[0] if isinstance(grads, (list, tuple)) else grads
@@ -52,8 +52,8 @@ def test_padding_has_no_gradient_and_sums_are_deterministic(queue):
 
     def gradient():
         _, back = sycl_dnn.vjp(lambda w: F.embedding(index, w, padding_idx=-2), table)
-        made = back(dy)
-        return dpnp.asnumpy(made[0] if isinstance(made, (list, tuple)) else made)
+        result = back(dy)
+        return dpnp.asnumpy(result[0] if isinstance(result, (list, tuple)) else result)
 
     first = gradient()
     assert not first[28].any()

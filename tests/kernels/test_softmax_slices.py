@@ -45,9 +45,9 @@ def expected(x, dy, axis, is_log):
 def test_values_and_gradients(queue, name, shape, axis, layout, dtype):
     rng = np.random.default_rng(0)
     x, dy = (placed(3 * rng.standard_normal(shape), queue, layout, dtype) for _ in range(2))
-    made = both_passes(lambda x: getattr(F, name)(x, axis), [x], dy)
-    wanted = expected(host(x), host(dy), axis, name == "log_softmax")
-    for mine, other in zip(made, wanted, strict=True):
+    result = both_passes(lambda x: getattr(F, name)(x, axis), [x], dy)
+    reference = expected(host(x), host(dy), axis, name == "log_softmax")
+    for mine, other in zip(result, reference, strict=True):
         assert error(mine, other) < 2 * TOLERANCE[dtype]
 
 
@@ -57,10 +57,10 @@ def test_logarithms_have_float32_accuracy(queue, shape):
     rng = np.random.default_rng(1)
     x, dy = (placed(2 * rng.standard_normal(shape), queue) for _ in range(2))
     value, pullback = sycl_dnn.vjp(lambda x: F.log_softmax(x, 1), x)
-    wanted = expected(host(x), host(dy), 1, True)
+    reference = expected(host(x), host(dy), 1, True)
     largest = np.abs(host(dy).sum(1)).max()
-    assert np.abs(host(value) - wanted[0]).max() < 2e-6
-    assert np.abs(host(pullback(dy)[0]) - wanted[1]).max() < 1e-6 * (1 + largest)
+    assert np.abs(host(value) - reference[0]).max() < 2e-6
+    assert np.abs(host(pullback(dy)[0]) - reference[1]).max() < 1e-6 * (1 + largest)
 
 
 def _special_rows(length):
@@ -82,9 +82,9 @@ def test_special_values(queue, length, is_inner):
     dx = host(pullback(y)[0])
     logarithm = host(F.log_softmax(placed(x, queue), axis))
     y, dx, logarithm = (np.moveaxis(a, axis, 1) for a in (host(y), dx, logarithm))
-    for made in (y, dx, logarithm):
-        assert np.isnan(made[:3]).all()
-        assert not np.isnan(made[3:]).any()
+    for result in (y, dx, logarithm):
+        assert np.isnan(result[:3]).all()
+        assert not np.isnan(result[3:]).any()
     assert y[3, 3] == 0
     assert np.abs(np.delete(y[3], 3) - 1 / (length - 1)).max() < 1e-7
     assert y[4].tolist() == [*(0,) * (length - 2), 1, 0]
@@ -119,9 +119,9 @@ def test_one_nan_makes_a_row_nan(queue, dtype, value, length):
         return F.mul(F.softmax(x, 1), 2.0)
 
     for function in (scaled, sycl_dnn.compile(scaled)):
-        made = host(function(placed(x, queue, dtype=dtype)))
-        assert np.isnan(made[[2, 4]]).all()
-        assert np.isfinite(made[[0, 1, 3, 5]]).all()
+        result = host(function(placed(x, queue, dtype=dtype)))
+        assert np.isnan(result[[2, 4]]).all()
+        assert np.isfinite(result[[0, 1, 3, 5]]).all()
 
 
 @pytest.mark.parametrize("length", [16, 37, 130, 4096, 4100])
@@ -133,7 +133,7 @@ def test_exponentials_are_kept_between_passes(queue, dtype, tolerance, length):
     """In the result, of narrow types in local memory up to a length; also beside other results."""
     x = placed(np.random.default_rng(5).standard_normal((5, length)), queue, dtype=dtype)
     powers = np.exp(host(x).astype("f8"))
-    wanted = powers / powers.sum(1, keepdims=True)
+    reference = powers / powers.sum(1, keepdims=True)
 
     def both(x):
         y = F.softmax(x, 1)
@@ -142,8 +142,8 @@ def test_exponentials_are_kept_between_passes(queue, dtype, tolerance, length):
     for run in (both, sycl_dnn.compile(both)):
         y, z, twice = (host(a).astype("f8") for a in run(x))
         assert np.array_equal(twice, 2 * y)
-        assert np.abs(y - wanted).max() < tolerance * wanted.max()
-        assert np.abs(z - 3 * wanted).max() < 6 * tolerance * wanted.max()
+        assert np.abs(y - reference).max() < tolerance * reference.max()
+        assert np.abs(z - 3 * reference).max() < 6 * tolerance * reference.max()
 
 
 @pytest.mark.parametrize("length", [37, 130])
@@ -151,12 +151,12 @@ def test_two_results_of_one_pass(queue, length):
     """Nothing is kept in the memory of either: the last vector would read what was overwritten."""
     x = placed(np.random.default_rng(6).standard_normal((5, length)), queue)
     powers = np.exp(host(x).astype("f8"))
-    wanted = powers / powers.sum(1, keepdims=True)
+    reference = powers / powers.sum(1, keepdims=True)
 
     def definition(node):
         y = SOFTMAX(node, axis=1)
         return y, y * 2.0
 
     y, twice = operation(lambda input: all_computed(definition, input))(x)
-    assert np.abs(host(y) - wanted).max() < 1e-6
-    assert np.abs(host(twice) - 2 * wanted).max() < 2e-6
+    assert np.abs(host(y) - reference).max() < 1e-6
+    assert np.abs(host(twice) - 2 * reference).max() < 2e-6

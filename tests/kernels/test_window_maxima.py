@@ -39,7 +39,7 @@ def expected(x, dy, kernel, stride, padding):
     """Return both passes in float64: each window's gradient goes to the first of its largest."""
     widths = [(0, 0), (0, 0), *((p, p) for p in padding)]
     whole = np.pad(x, widths, constant_values=-np.inf)
-    made, value = np.zeros_like(whole), np.zeros_like(dy)
+    result, value = np.zeros_like(whole), np.zeros_like(dy)
     for place in itertools.product(*(range(n) for n in dy.shape[2:])):
         spans = [slice(i * s, i * s + k) for i, s, k in zip(place, stride, kernel, strict=True)]
         window = whole[(..., *spans)].reshape(*x.shape[:2], -1)
@@ -47,9 +47,9 @@ def expected(x, dy, kernel, stride, padding):
         first = window.argmax(2)[..., None]
         marks = np.arange(window.shape[2]) == first
         sums = marks * dy[(..., *place)][..., None]
-        made[(..., *spans)] += sums.reshape(made[(..., *spans)].shape)
+        result[(..., *spans)] += sums.reshape(result[(..., *spans)].shape)
     inner = (slice(p, p + n) for p, n in zip(padding, x.shape[2:], strict=True))
-    return value, made[(..., *inner)]
+    return value, result[(..., *inner)]
 
 
 @pytest.mark.slow
@@ -71,11 +71,11 @@ def test_values_and_gradients(queue, layout, shape, kernel, stride, padding, dty
     # GPUs' primitives number the elements of windows in their own way.
     is_known = is_own or queue.sycl_device.is_cpu
     assert kernels_of(pullback, dy) == ([KERNELS[layout]] if is_known else [])
-    made = both_passes(function, [x], dy)
-    for mine, wanted in zip(
-        made, expected(host(x), host(dy), kernel, stride, padding), strict=True
+    result = both_passes(function, [x], dy)
+    for mine, reference in zip(
+        result, expected(host(x), host(dy), kernel, stride, padding), strict=True
     ):
-        assert np.array_equal(mine, wanted)
+        assert np.array_equal(mine, reference)
 
 
 @pytest.mark.slow
@@ -86,11 +86,11 @@ def test_infinities_do_not_spread(queue, layout):
     dy = np.zeros((1, 8, 2, 2))
     dy[0, 0, 0, 0], dy[0, 1, 0, 0] = np.inf, np.nan
     images = (placed(a, queue, layout) for a in (x, dy))
-    _, made = both_passes(lambda x: F.max_pool2d(x, 2), [next(images)], next(images))
-    assert made[0, 0, 1, 1] == np.inf
-    assert np.isnan(made[0, 1, 1, 1])
-    made[0, :2, 1, 1] = 0
-    assert not made.any()
+    _, result = both_passes(lambda x: F.max_pool2d(x, 2), [next(images)], next(images))
+    assert result[0, 0, 1, 1] == np.inf
+    assert np.isnan(result[0, 1, 1, 1])
+    result[0, :2, 1, 1] = 0
+    assert not result.any()
 
 
 @pytest.mark.parametrize("layout", KERNELS)
@@ -103,10 +103,10 @@ def test_nan_infinities_and_ties_match_torch(queue, layout):
     dy = rng.integers(1, 9, (2, 8, 5, 6))
     theirs = torch_passes(lambda t: torch.nn.functional.max_pool2d(t, 3, 2, 1), [x], dy)
     with sycl_dnn.nan_mode("propagate"):
-        made = both_passes(
+        result = both_passes(
             lambda x: F.max_pool2d(x, 3, 2, 1), [placed(x, queue, layout)], placed(dy, queue)
         )
-    for mine, other in zip(made, theirs, strict=True):
+    for mine, other in zip(result, theirs, strict=True):
         assert np.array_equal(mine, other, equal_nan=True)
 
 

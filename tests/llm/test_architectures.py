@@ -28,8 +28,8 @@ def test_every_case_is_stored():
 @pytest.mark.parametrize("case", CASES_STORED)
 def test_logits_match_transformers(case):
     stored = CASES_STORED[case]
-    got = dpnp.asnumpy(decoder(stored["config"])(dpnp.asarray(IDS)))
-    np.testing.assert_allclose(got[STORED], stored["logits"], atol=1e-4)
+    actual = dpnp.asnumpy(decoder(stored["config"])(dpnp.asarray(IDS)))
+    np.testing.assert_allclose(actual[STORED], stored["logits"], atol=1e-4)
 
 
 #: But those whose rotations depend on the length of the whole text.
@@ -46,10 +46,10 @@ def test_cached_logits_equal_those_of_the_whole_sequence(case):
     rows = [IDS[0].tolist(), IDS[1, :5].tolist()]
     given = padded(rows)
     slots = Slots(dpnp.asarray(np.int32(0)), dpnp.asarray(given.starts))
-    made, _ = net(dpnp.asarray(given.ids), lm._generator.new_cache(2, 64), slots, last_only=True)
-    made = dpnp.asnumpy(made)
-    wanted = [dpnp.asnumpy(net(dpnp.asarray([r], dtype="i4")))[0, -1] for r in rows]
-    np.testing.assert_allclose(made, wanted, atol=1e-4)
+    result, _ = net(dpnp.asarray(given.ids), lm._generator.new_cache(2, 64), slots, last_only=True)
+    result = dpnp.asnumpy(result)
+    expected = [dpnp.asnumpy(net(dpnp.asarray([r], dtype="i4")))[0, -1] for r in rows]
+    np.testing.assert_allclose(result, expected, atol=1e-4)
 
 
 def test_names_match_hugging_face():
@@ -107,9 +107,9 @@ def test_every_architecture_is_covered():
 @pytest.mark.parametrize("case", [c for c in CONFIGS if c not in LESS])
 def test_logits_equal_those_of_the_hugging_face_model(tmp_path, case):
     config = CONFIGS[case]
-    wanted = dpnp.asnumpy(decoder(config)(dpnp.asarray(IDS)))
+    expected = dpnp.asnumpy(decoder(config)(dpnp.asarray(IDS)))
     lm = llm.load(write_gguf(tmp_path / "a.gguf", config=config))
-    np.testing.assert_allclose(dpnp.asnumpy(lm.module(dpnp.asarray(IDS))), wanted, atol=2e-5)
+    np.testing.assert_allclose(dpnp.asnumpy(lm.module(dpnp.asarray(IDS))), expected, atol=2e-5)
 
 
 @pytest.mark.sweep(8)
@@ -118,8 +118,8 @@ def test_blocks_are_permuted_with_their_rows(tmp_path, case):
     """Rows are permuted, joined or transposed in the file; 16-bit blocks change no number."""
     config = CONFIGS[case]
     path = write_gguf(tmp_path / "a.gguf", gguf.GGMLQuantizationType.F16, config=config)
-    wanted, got = (
+    expected, actual = (
         dpnp.asnumpy(llm.load(path, dtype=dtype).module(dpnp.asarray(IDS)))
         for dtype in ("float32", "stored")
     )
-    np.testing.assert_allclose(got, wanted, atol=2e-5)
+    np.testing.assert_allclose(actual, expected, atol=2e-5)

@@ -65,10 +65,10 @@ def run(name, scores, dtype="float32"):
 
     held = [sycl_dnn.asarray(a.astype(cast)) for a in (*given, *cache)]
     others = [dpnp.asarray(a) for a in (cos, sin)]
-    y, made = sycl_dnn.compile(step, donate="cache")(
+    y, result = sycl_dnn.compile(step, donate="cache")(
         held[:3], *others, tuple(held[3:]), dpnp.asarray(np.int32(first)), dpnp.asarray(starts)
     )
-    return [dpnp.asnumpy(F.astype(a, "float32")) for a in (y, *made)]
+    return [dpnp.asnumpy(F.astype(a, "float32")) for a in (y, *result)]
 
 
 def wanted(name, scores):
@@ -108,24 +108,26 @@ def wanted(name, scores):
 @pytest.mark.sweep(3)
 def test_attention_and_the_cache_match_numpy(name, scores, mode):
     with sycl_dnn.kernel_mode(mode):
-        got = run(name, SCORES[scores])
-    for found, right in zip(got, wanted(name, SCORES[scores]), strict=True):
+        actual = run(name, SCORES[scores])
+    for found, right in zip(actual, wanted(name, SCORES[scores]), strict=True):
         np.testing.assert_allclose(found, right, atol=2e-6, rtol=2e-5)
 
 
 @pytest.mark.parametrize("mode", ["auto", "never"])
 def test_attention_in_bfloat16(mode):
     with sycl_dnn.kernel_mode(mode):
-        got = run("batch", SCORES[""], "bfloat16")
-    for found, right in zip(got, wanted("batch", SCORES[""]), strict=True):
+        actual = run("batch", SCORES[""], "bfloat16")
+    for found, right in zip(actual, wanted("batch", SCORES[""]), strict=True):
         np.testing.assert_allclose(found, right, atol=0.05)
 
 
 @pytest.mark.parametrize("scores", SCORES)
 def test_many_positions_are_processed_in_blocks(scores, monkeypatch):
     monkeypatch.setattr("sycl_dnn.llm.cached_attention._POSITIONS", 8)
-    for got, right in zip(run("many", SCORES[scores]), wanted("many", SCORES[scores]), strict=True):
-        np.testing.assert_allclose(got, right, rtol=1e-5, atol=1e-5)
+    for actual, right in zip(
+        run("many", SCORES[scores]), wanted("many", SCORES[scores]), strict=True
+    ):
+        np.testing.assert_allclose(actual, right, rtol=1e-5, atol=1e-5)
 
 
 def test_one_kernel_computes_the_step():

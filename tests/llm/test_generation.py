@@ -33,10 +33,10 @@ def by_hand(net, ids, n):
 
 def test_greedy_tokens_have_the_largest_logits(bare):
     prompt = [5, 20, 33]
-    wanted = by_hand(bare.module, prompt, 4)
-    assert bare.generate(prompt, 4) == wanted
-    assert bare.generate(list(np.array(prompt)), 4) == wanted
-    assert bare.generate(np.array(prompt), 4) == wanted
+    expected = by_hand(bare.module, prompt, 4)
+    assert bare.generate(prompt, 4) == expected
+    assert bare.generate(list(np.array(prompt)), 4) == expected
+    assert bare.generate(np.array(prompt), 4) == expected
 
 
 def test_prompts_of_a_batch_are_independent(bare):
@@ -117,12 +117,12 @@ def test_a_prompt_of_a_batch_draws_what_it_draws_alone(bare):
 
 
 def test_seeds_without_a_number_follow_manual_seed(bare):
-    made = []
+    result = []
     for _ in range(2):
         sycl_dnn.manual_seed(0)
-        made.append([bare.generate([4, 5], 12, temperature=1.5) for _ in range(2)])
-    assert made[0] == made[1]
-    assert made[0][0] != made[0][1]
+        result.append([bare.generate([4, 5], 12, temperature=1.5) for _ in range(2)])
+    assert result[0] == result[1]
+    assert result[0][0] != result[0][1]
 
 
 def test_penalized_tokens_are_those_of_the_whole_text(bare):
@@ -177,11 +177,11 @@ def test_a_score_is_the_log_probability(bare):
     ids = list(range(20, 45))
     logits = dpnp.asnumpy(bare.module(dpnp.asarray([ids], dtype="i4")))[0].astype(float)
     p = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
-    wanted = np.log(p[np.arange(24), ids[1:]])
-    found = bare.score(ids)
-    assert found.tokens == 24
-    assert found.log_probability == pytest.approx(wanted.sum(), rel=1e-5)
-    assert found.perplexity == pytest.approx(np.exp(-wanted.mean()), rel=1e-5)
+    expected = np.log(p[np.arange(24), ids[1:]])
+    actual = bare.score(ids)
+    assert actual.tokens == 24
+    assert actual.log_probability == pytest.approx(expected.sum(), rel=1e-5)
+    assert actual.perplexity == pytest.approx(np.exp(-expected.mean()), rel=1e-5)
 
 
 def test_another_module_has_its_own_programs(bare):
@@ -200,5 +200,5 @@ def test_caches_are_written_in_place(bare):
     cache = generator.new_cache(1, 256)
     given = padded([[5, 6, 7]])
     places = [a.get_array()._pointer for pair in cache for a in pair]
-    _, made, _ = generator.prefilled(given, cache)
-    assert [a.get_array()._pointer for pair in made for a in pair] == places
+    _, result, _ = generator.prefilled(given, cache)
+    assert [a.get_array()._pointer for pair in result for a in pair] == places

@@ -47,11 +47,11 @@ def test_positions_with_room_have_the_logits_of_the_whole_text(case, name):
     net = decoder(CASES_STORED[case]["config"] | {"n_positions": 256})
     net.eval()
     ids = np.random.default_rng(1).integers(0, 60, (len(starts), first + length)).astype("i4")
-    got = dpnp.asnumpy(over_a_cache(net, ids, CALLS[name], sycl_dnn.compile(forward)))
+    actual = dpnp.asnumpy(over_a_cache(net, ids, CALLS[name], sycl_dnn.compile(forward)))
     for i, start in enumerate(starts):
-        wanted = dpnp.asnumpy(net(dpnp.asarray(ids[i : i + 1, start:])))[0]
-        n = min(length, len(wanted))
-        np.testing.assert_allclose(got[i, -n:], wanted[-n:], atol=1e-4)
+        expected = dpnp.asnumpy(net(dpnp.asarray(ids[i : i + 1, start:])))[0]
+        n = min(length, len(expected))
+        np.testing.assert_allclose(actual[i, -n:], expected[-n:], atol=1e-4)
 
 
 #: First slot, positions, slots, of which are read.

@@ -68,8 +68,8 @@ def test_reduced_precision_weights_have_small_errors(folder, logits, dtype, most
     lm = llm.load(folder, dtype=dtype)
     held = {str(v.dtype) for v in lm.module.state_dict().values() if v.ndim == 2}
     assert held == {dtype}
-    got = dpnp.asnumpy(sycl_dnn.functional.astype(lm.module(IDS), "float32"))
-    assert 0 < np.linalg.norm(got - logits) / np.linalg.norm(logits) < most
+    actual = dpnp.asnumpy(sycl_dnn.functional.astype(lm.module(IDS), "float32"))
+    assert 0 < np.linalg.norm(actual - logits) / np.linalg.norm(logits) < most
 
 
 def test_bfloat16_files_are_exact(tmp_path):
@@ -160,10 +160,10 @@ def test_blocks_are_exact(tmp_path, kind, count, of_block):
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
-    got = GgufReader(tmp_path / "a.gguf").read("x")
-    wanted = [sum((of_block(row[i : i + size].tolist()) for i in (0, size)), []) for row in raw]
-    assert got.shape == (3, 2 * count)
-    np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-5)
+    actual = GgufReader(tmp_path / "a.gguf").read("x")
+    expected = [sum((of_block(row[i : i + size].tolist()) for i in (0, size)), []) for row in raw]
+    assert actual.shape == (3, 2 * count)
+    np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", ["F16", "BF16", "Q8_0", "Q4_0", "Q4_1"])

@@ -60,10 +60,10 @@ def way(request, monkeypatch):
 @pytest.mark.sweep(4)
 @pytest.mark.parametrize("kind", KINDS)
 def test_rows_match_the_gguf_library(kind, way):
-    raw, wanted = blocks(kind)
+    raw, expected = blocks(kind)
     data = dpnp.asarray(raw)
-    got = sycl_dnn.compile(lambda data: decoded(data, kind))(data)
-    np.testing.assert_allclose(dpnp.asnumpy(got), wanted, rtol=1e-6, atol=1e-6)
+    actual = sycl_dnn.compile(lambda data: decoded(data, kind))(data)
+    np.testing.assert_allclose(dpnp.asnumpy(actual), expected, rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.sweep(6)
@@ -72,13 +72,13 @@ def test_rows_match_the_gguf_library(kind, way):
 def test_products_equal_those_of_the_decoded_matrix(kind, rows, monkeypatch):
     raw, weights = blocks(kind)
     x = RNG.standard_normal((rows, weights.shape[1])).astype("f4")
-    wanted = x.astype("f8") @ weights.T.astype("f8")
+    expected = x.astype("f8") @ weights.T.astype("f8")
     size = np.abs(x).astype("f8") @ np.abs(weights.T)
-    got = dpnp.asnumpy(packed_linear(dpnp.asarray(x), dpnp.asarray(raw), kind))
+    actual = dpnp.asnumpy(packed_linear(dpnp.asarray(x), dpnp.asarray(raw), kind))
     few = 2.0**-15 if kind in TILED else 1e-6  # tiles are multiplied by 16-bit integers
     most = few if rows <= packed_blocks.MOST_ROWS else 2.0**-8  # CPUs with AMX round operands
-    assert got.dtype == np.float32
-    assert np.all(np.abs(got - wanted) <= most * size)
+    assert actual.dtype == np.float32
+    assert np.all(np.abs(actual - expected) <= most * size)
 
 
 @pytest.mark.parametrize("n", [16, 32, 64, 80, 144])
@@ -86,27 +86,27 @@ def test_many_rows_by_matrices_of_any_width(n):
     """The layout in which columns are decoded depends on it."""
     raw, weights = blocks("Q4_1 in tiles", n)
     x = RNG.standard_normal((24, 64)).astype("f4")
-    got = dpnp.asnumpy(packed_linear(dpnp.asarray(x), dpnp.asarray(raw), "Q4_1 in tiles"))
+    actual = dpnp.asnumpy(packed_linear(dpnp.asarray(x), dpnp.asarray(raw), "Q4_1 in tiles"))
     size = np.abs(x) @ np.abs(weights.T)
-    assert np.all(np.abs(got - x.astype("f8") @ weights.T.astype("f8")) <= 2.0**-8 * size)
+    assert np.all(np.abs(actual - x.astype("f8") @ weights.T.astype("f8")) <= 2.0**-8 * size)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_rows_are_looked_up(kind, way):
-    raw, wanted = blocks(kind)
+    raw, expected = blocks(kind)
     ids = np.array([[47, 0, 16], [15, 31, 0]], np.int32)
-    got = sycl_dnn.compile(lambda data, ids: looked_up(data, ids, kind))(
+    actual = sycl_dnn.compile(lambda data, ids: looked_up(data, ids, kind))(
         dpnp.asarray(raw), dpnp.asarray(ids)
     )
-    np.testing.assert_allclose(dpnp.asnumpy(got), wanted[ids], rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(dpnp.asnumpy(actual), expected[ids], rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("kind", TILED.values())
 def test_matrices_of_whole_tiles_are_tiled(kind):
     raw, _ = blocks(kind)
-    made = PackedMatrix(raw, kind).for_cpu()
-    assert made.kind in TILED
-    assert sorted(made.data.ravel()) == sorted(raw.ravel())
+    result = PackedMatrix(raw, kind).for_cpu()
+    assert result.kind in TILED
+    assert sorted(result.data.ravel()) == sorted(raw.ravel())
     assert PackedMatrix(raw[:24], kind).for_cpu().kind == kind
 
 
@@ -115,13 +115,13 @@ def test_matrices_of_whole_tiles_are_tiled(kind):
 def test_several_matrices_and_a_summand(rows, kind):
     found = [blocks(kind, n) for n in ((48, 16, 32) if kind in TILED else (24, 7, 9))]
     x = RNG.standard_normal((rows, 64)).astype("f4")
-    got = packed_linears(dpnp.asarray(x), [dpnp.asarray(raw) for raw, _ in found], kind)
-    for y, (_, weights) in zip(got, found, strict=True):
+    actual = packed_linears(dpnp.asarray(x), [dpnp.asarray(raw) for raw, _ in found], kind)
+    for y, (_, weights) in zip(actual, found, strict=True):
         np.testing.assert_allclose(dpnp.asnumpy(y), x @ weights.T, atol=1 if rows > 8 else 6e-3)
-    added = RNG.standard_normal(got[0].shape).astype("f4")
+    added = RNG.standard_normal(actual[0].shape).astype("f4")
     data = dpnp.asarray(found[0][0])
     one = packed_linears(dpnp.asarray(x), [data], kind, dpnp.asarray(added))[0]
-    np.testing.assert_allclose(dpnp.asnumpy(one - got[0]), added, atol=1e-3)
+    np.testing.assert_allclose(dpnp.asnumpy(one - actual[0]), added, atol=1e-3)
 
 
 @pytest.mark.parametrize("kind", ["Q4_1", "Q4_1 in tiles"])
@@ -129,11 +129,11 @@ def test_any_axes_and_no_rows(kind):
     raw, weights = blocks(kind)
     x = RNG.standard_normal((2, 3, 64)).astype("f4")
     data = dpnp.asarray(raw)
-    got = packed_linear(dpnp.asarray(x), data, kind)
-    np.testing.assert_allclose(dpnp.asnumpy(got), x @ weights.T, rtol=1e-4, atol=1e-3)
+    actual = packed_linear(dpnp.asarray(x), data, kind)
+    np.testing.assert_allclose(dpnp.asnumpy(actual), x @ weights.T, rtol=1e-4, atol=1e-3)
     turned = dpnp.asarray(np.ascontiguousarray(x[0].T)).T
-    got = packed_linear(turned, data, kind)
-    np.testing.assert_allclose(dpnp.asnumpy(got), x[0] @ weights.T, rtol=1e-4, atol=1e-3)
+    actual = packed_linear(turned, data, kind)
+    np.testing.assert_allclose(dpnp.asnumpy(actual), x[0] @ weights.T, rtol=1e-4, atol=1e-3)
     assert packed_linear(dpnp.zeros((0, 64), dtype="f4"), data, kind).shape == (0, 48)
 
 
@@ -142,10 +142,10 @@ def test_nan_propagates(kind):
     raw, _ = blocks(kind)
     x = np.ones((3, 64), "f4")
     x[0, 5], x[1, 63] = np.nan, np.inf
-    got = dpnp.asnumpy(packed_linear(dpnp.asarray(x), dpnp.asarray(raw), kind))
-    assert np.isnan(got[0]).all()
-    assert not np.isfinite(got[1]).any()
-    assert np.isfinite(got[2]).all()
+    actual = dpnp.asnumpy(packed_linear(dpnp.asarray(x), dpnp.asarray(raw), kind))
+    assert np.isnan(actual[0]).all()
+    assert not np.isfinite(actual[1]).any()
+    assert np.isfinite(actual[2]).all()
 
 
 @pytest.mark.parametrize("rows", [2, 20])
@@ -160,9 +160,9 @@ def test_gradients_of_the_other_operands(rows, kind):
         c = packed_linears(x, given[:1], kind, added)[0]
         return F.sum((a + 2 * b + c) * dpnp.asarray(dy))
 
-    found, of_added = sycl_dnn.grad(total, argnums=(0, 1))(dpnp.asarray(x), dpnp.asarray(dy))
-    wanted = dy @ (2 * weights + 2 * more)
-    np.testing.assert_allclose(dpnp.asnumpy(found), wanted, rtol=1e-3, atol=1e-2)
+    actual, of_added = sycl_dnn.grad(total, argnums=(0, 1))(dpnp.asarray(x), dpnp.asarray(dy))
+    expected = dy @ (2 * weights + 2 * more)
+    np.testing.assert_allclose(dpnp.asnumpy(actual), expected, rtol=1e-3, atol=1e-2)
     np.testing.assert_array_equal(dpnp.asnumpy(of_added), dy)
 
 
@@ -170,14 +170,14 @@ def test_gradients_of_the_other_operands(rows, kind):
 @pytest.mark.sweep(4)
 def test_weights_of_a_file_stay_packed(tmp_path, kind):
     path = write_gguf(tmp_path / "a.gguf", gguf.GGMLQuantizationType[kind])
-    wanted, lm = llm.load(path), llm.load(path, dtype="stored")
+    expected, lm = llm.load(path), llm.load(path, dtype="stored")
     held = sum(v.nbytes for v in lm.module.state_dict().values())
     assert held < 1.001 * path.stat().st_size
     most = 2e-3 if kind[0] == "Q" else 1e-4  # tiles are multiplied by 16-bit integers
     np.testing.assert_allclose(
-        dpnp.asnumpy(lm.module(IDS)), dpnp.asnumpy(wanted.module(IDS)), atol=most
+        dpnp.asnumpy(lm.module(IDS)), dpnp.asnumpy(expected.module(IDS)), atol=most
     )
-    assert lm.generate([5, 20, 33], max_tokens=5) == wanted.generate([5, 20, 33], max_tokens=5)
+    assert lm.generate([5, 20, 33], max_tokens=5) == expected.generate([5, 20, 33], max_tokens=5)
 
 
 @pytest.mark.parametrize("config", [CONFIG, {
@@ -186,11 +186,11 @@ def test_weights_of_a_file_stay_packed(tmp_path, kind):
 }])  # fmt: skip
 def test_weights_of_a_16_bit_folder_stay_in_16_bits(tmp_path, config):
     folder = write_folder(tmp_path / "folder", config, dtype=np.float16)
-    wanted, lm = llm.load(folder), llm.load(folder, dtype="stored")
+    expected, lm = llm.load(folder), llm.load(folder, dtype="stored")
     matrices = [v for n, v in lm.module.state_dict().items() if v.ndim == 2]
     assert {str(v.dtype) for v in matrices} == {"uint8"}
     np.testing.assert_allclose(
-        dpnp.asnumpy(lm.module(IDS)), dpnp.asnumpy(wanted.module(IDS)), atol=1e-4
+        dpnp.asnumpy(lm.module(IDS)), dpnp.asnumpy(expected.module(IDS)), atol=1e-4
     )
 
 
@@ -198,8 +198,8 @@ def test_other_types_are_decoded(tmp_path):
     path = write_gguf(tmp_path / "a.gguf", gguf.GGMLQuantizationType.Q5_1)
     lm = llm.load(path, dtype="stored")
     assert {str(v.dtype) for v in lm.module.state_dict().values()} == {"float32"}
-    wanted = dpnp.asnumpy(llm.load(path).module(IDS))
-    np.testing.assert_array_equal(dpnp.asnumpy(lm.module(IDS)), wanted)
+    expected = dpnp.asnumpy(llm.load(path).module(IDS))
+    np.testing.assert_array_equal(dpnp.asnumpy(lm.module(IDS)), expected)
 
 
 @pytest.mark.slow
@@ -214,8 +214,8 @@ def test_the_whole_model_has_gradients_of_its_other_parameters(tmp_path):
         grads = sycl_dnn.grad(loss)(net)
         return dpnp.asnumpy(dict(grads.named_parameters())["model.layers.0.input_layernorm.weight"])
 
-    wanted = slope(llm.load(path).module)
-    np.testing.assert_allclose(slope(llm.load(path, dtype="stored").module), wanted, atol=1e-4)
+    expected = slope(llm.load(path).module)
+    np.testing.assert_allclose(slope(llm.load(path, dtype="stored").module), expected, atol=1e-4)
 
 
 @pytest.mark.sweep(6)
@@ -233,15 +233,15 @@ def test_normalized_rows_and_an_activated_gate(gate, rows, kind):
         return packed_linears(x, data, kind, norm=norm, eps=0.5, gate=gate)
 
     given = dpnp.asarray(x), dpnp.asarray(norm), data
-    made, compiled = f(*given), sycl_dnn.compile(f)(*given)
+    result, compiled = f(*given), sycl_dnn.compile(f)(*given)
     normed = x / np.sqrt((x.astype("f8") ** 2).mean(1, keepdims=True) + 0.5) * norm
-    wanted = [normed @ weights.T for _, weights in found]
+    expected = [normed @ weights.T for _, weights in found]
     if gate:
-        active = dpnp.asarray(wanted[0].astype("f4"))
+        active = dpnp.asarray(expected[0].astype("f4"))
         active = activated(active, gate)
-        wanted = [dpnp.asnumpy(active) * wanted[1]]
-    for one in (made, compiled):
-        for y, right in zip(one, wanted, strict=True):
+        expected = [dpnp.asnumpy(active) * expected[1]]
+    for one in (result, compiled):
+        for y, right in zip(one, expected, strict=True):
             few = 5e-4 if kind in TILED else 1e-4
             most = 0.05 if rows > packed_blocks.MOST_ROWS else few  # bfloat16 with AMX
             np.testing.assert_allclose(dpnp.asnumpy(y), right, atol=most * np.abs(right).max())
@@ -261,8 +261,8 @@ def test_gradients_pass_the_normalization_and_the_gate(kind):
         gate, up = (F.matmul(rows, dpnp.asarray(np.ascontiguousarray(w.T))) for _, w in found)
         return F.sum(F.mul(F.silu(gate), up))
 
-    got = sycl_dnn.compile(sycl_dnn.grad(packed, argnums=(0, 1)))(x, norm)
-    for one, right in zip(got, sycl_dnn.grad(plain, argnums=(0, 1))(x, norm), strict=True):
+    actual = sycl_dnn.compile(sycl_dnn.grad(packed, argnums=(0, 1)))(x, norm)
+    for one, right in zip(actual, sycl_dnn.grad(plain, argnums=(0, 1))(x, norm), strict=True):
         right = dpnp.asnumpy(right)
         most = 5e-4 if kind in TILED else 1e-5
         np.testing.assert_allclose(dpnp.asnumpy(one), right, atol=most * np.abs(right).max())

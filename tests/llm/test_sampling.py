@@ -91,9 +91,9 @@ def test_limits_of_many_tokens(options):
     count = np.searchsorted(np.cumsum(p / p.sum()), options.get("top_p", 1.0)) + 1
     left, p = left[:count], p[:count]
     left, p = left[p >= options.get("min_p", 0.0)], p[p >= options.get("min_p", 0.0)]
-    wanted = np.zeros(3000)
-    wanted[left] = p
-    check(wanted, logits=logits, temperature=1.0, **options)
+    expected = np.zeros(3000)
+    expected[left] = p
+    check(expected, logits=logits, temperature=1.0, **options)
 
 
 def test_tokens_as_likely_as_the_last_are_kept():
@@ -120,10 +120,10 @@ def test_a_penalty_divides_positive_logits_and_multiplies_others():
 def test_texts_mark_what_occurred():
     seen = dpnp.zeros((2, 5), dtype="i1")
     ids = dpnp.asarray([[0, 3, 3], [0, 0, 4]], dtype="i4")
-    made = marked(seen, ids, dpnp.asarray([[False, True, True], [True, True, True]]))
-    assert dpnp.asnumpy(made).tolist() == [[0, 0, 0, 1, 0], [1, 0, 0, 0, 1]]
-    made = marked(made, dpnp.asarray([[1], [4]], dtype="i4"), dpnp.asarray([[True], [True]]))
-    assert dpnp.asnumpy(made).tolist() == [[0, 1, 0, 1, 0], [1, 0, 0, 0, 1]]
+    result = marked(seen, ids, dpnp.asarray([[False, True, True], [True, True, True]]))
+    assert dpnp.asnumpy(result).tolist() == [[0, 0, 0, 1, 0], [1, 0, 0, 0, 1]]
+    result = marked(result, dpnp.asarray([[1], [4]], dtype="i4"), dpnp.asarray([[True], [True]]))
+    assert dpnp.asnumpy(result).tolist() == [[0, 1, 0, 1, 0], [1, 0, 0, 0, 1]]
 
 
 def test_a_seed_repeats_its_tokens_and_others_do_not():

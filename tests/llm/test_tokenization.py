@@ -22,18 +22,18 @@ def fields(**more):
 
 
 def test_pieces_are_merged_in_the_order_of_the_file():
-    made = Tokenizer.of_gguf(fields())
+    result = Tokenizer.of_gguf(fields())
     tokens = vocabulary()
-    assert [tokens[i] for i in made.encode("then the in")] == ["th", "e", "n", "Ġthe", "Ġ", "in"]
-    assert made.decode(made.encode("then the in")) == "then the in"
-    assert made.ends == {2}
+    assert [tokens[i] for i in result.encode("then the in")] == ["th", "e", "n", "Ġthe", "Ġ", "in"]
+    assert result.decode(result.encode("then the in")) == "then the in"
+    assert result.ends == {2}
 
 
 def test_special_tokens_are_not_split_and_not_in_the_text():
-    made = Tokenizer.of_gguf(fields(add_bos_token=True))
-    assert made.encode("<|user|>a</s>") == [1, 3, vocabulary().index("a"), 2]
-    assert made.encode("a", special=False) == [vocabulary().index("a")]
-    assert made.decode(made.encode("<|user|>a</s>")) == "a"
+    result = Tokenizer.of_gguf(fields(add_bos_token=True))
+    assert result.encode("<|user|>a</s>") == [1, 3, vocabulary().index("a"), 2]
+    assert result.encode("a", special=False) == [vocabulary().index("a")]
+    assert result.decode(result.encode("<|user|>a</s>")) == "a"
 
 
 @pytest.mark.parametrize(("pre", "pieces"), [
@@ -41,8 +41,8 @@ def test_special_tokens_are_not_split_and_not_in_the_text():
     ("llama-bpe", ["a", "123", "4"]), ("gpt-2", ["a", "1234"]),
 ])  # fmt: skip
 def test_numbers_are_split_by_the_pre_tokenizer_of_the_file(pre, pieces):
-    made = Tokenizer.of_gguf(fields(pre=pre))
-    split = made.inner.pre_tokenizer.pre_tokenize_str("a1234")
+    result = Tokenizer.of_gguf(fields(pre=pre))
+    split = result.inner.pre_tokenizer.pre_tokenize_str("a1234")
     assert [piece for piece, _ in split] == pieces
 
 
@@ -64,10 +64,10 @@ def sentence_pieces():
 def test_sentence_pieces_merge_by_score_with_byte_fallback():
     found = sentence_pieces()
     tokens = found["tokenizer.ggml.tokens"]
-    made = Tokenizer.of_gguf(found)
-    assert [tokens[i] for i in made.encode("hello")] == ["<s>", "▁hello"]
-    assert [tokens[i] for i in made.encode("é", False)] == ["▁", "<0xC3>", "<0xA9>"]
-    assert made.decode(made.encode("hello hello é")) == "hello hello é"
+    result = Tokenizer.of_gguf(found)
+    assert [tokens[i] for i in result.encode("hello")] == ["<s>", "▁hello"]
+    assert [tokens[i] for i in result.encode("é", False)] == ["▁", "<0xC3>", "<0xA9>"]
+    assert result.decode(result.encode("hello hello é")) == "hello hello é"
     found["tokenizer.ggml.add_space_prefix"] = False
     plain = Tokenizer.of_gguf(found)
     assert [tokens[i] for i in plain.encode("hell", False)] == ["hell"]

@@ -34,10 +34,12 @@ def torch_logits(torch, parameters, ids):
     N = torch.nn.functional
 
     def project(name, x):
-        made = x @ parameters[f"{name}.weight"].T
+        result = x @ parameters[f"{name}.weight"].T
         if f"{name}.lora_A" not in parameters:
-            return made
-        return made + SCALE * (x @ parameters[f"{name}.lora_A"].T @ parameters[f"{name}.lora_B"].T)
+            return result
+        return result + SCALE * (
+            x @ parameters[f"{name}.lora_A"].T @ parameters[f"{name}.lora_B"].T
+        )
 
     def normalized(name, x):
         return N.rms_norm(x, (64,), parameters[f"{name}.weight"], CONFIG["rms_norm_eps"])
@@ -104,11 +106,11 @@ def test_losses_are_those_of_torch(is_low_rank):
     }
     for name in trained:
         parameters[name].requires_grad_()
-    wanted = torch_losses(torch, parameters, trained)
+    expected = torch_losses(torch, parameters, trained)
     opt = optim.AdamW(lr=RATE, weight_decay=DECAY)
-    state, found = opt.init(net), []
+    state, actual = opt.init(net), []
     for rows in batches():
         value, net, state = step(net, state, opt, dpnp.asarray(rows))
-        found.append(float(value))
-    np.testing.assert_allclose(found, wanted, atol=1e-3)
-    assert np.mean(found[-5:]) < np.mean(found[:5]) - 0.1
+        actual.append(float(value))
+    np.testing.assert_allclose(actual, expected, atol=1e-3)
+    assert np.mean(actual[-5:]) < np.mean(actual[:5]) - 0.1

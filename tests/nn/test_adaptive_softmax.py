@@ -54,9 +54,9 @@ def test_probabilities_and_predictions_match_torch():
     own, other = pair()
     x = 3 * np.random.default_rng(1).standard_normal((40, 16)).astype("f4")
     close(own.log_prob(on_device(x)), other.log_prob(torch.tensor(x)))
-    found = dpnp.asnumpy(own.predict(on_device(x)))
+    actual = dpnp.asnumpy(own.predict(on_device(x)))
     expected = other.predict(torch.tensor(x)).numpy()
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(actual, expected)
     assert 0 < (expected < 3).sum() < 40
     total = F.sum(F.exp(own.log_prob(on_device(x))), -1)
     np.testing.assert_allclose(dpnp.asnumpy(total), 1, rtol=1e-5)
@@ -100,14 +100,14 @@ def test_masks_of_attention_grow_with_its_keys(needs_weights):
     padding = np.array([[False, False, True, True], [False, True, False, False]])
     mask = rng.standard_normal((5, 4)).astype("f4")
     masks = {"key_padding_mask": padding, "attn_mask": mask}
-    found = own(*map(on_device, (x, keys, keys)), need_weights=needs_weights,
+    actual = own(*map(on_device, (x, keys, keys)), need_weights=needs_weights,
                 **{n: on_device(m) for n, m in masks.items()})  # fmt: skip
     padding = np.where(padding, -np.inf, 0).astype("f4")  # torch requires masks of one kind
     masks = {"key_padding_mask": torch.tensor(padding), "attn_mask": torch.tensor(mask)}
     expected = other(*map(torch.tensor, (x, keys, keys)), need_weights=needs_weights, **masks)
-    close(found[0], expected[0])
+    close(actual[0], expected[0])
     if needs_weights:
-        assert found[1].shape == (2, 5, 6)
-        close(found[1], expected[1])
+        assert actual[1].shape == (2, 5, 6)
+        close(actual[1], expected[1])
     with pytest.raises(ValueError, match="add_bias_kv and add_zero_attn must be False, got True"):
         own.step(F.ones(1, 1, 8), own.new_cache(1, 4))

@@ -126,9 +126,9 @@ class Plain:
 
 
 def more_slots():
-    made = MoreSlots(3)
-    made.other = 5
-    return made
+    result = MoreSlots(3)
+    result.other = 5
+    return result
 
 
 def with_more(value):

@@ -77,9 +77,9 @@ def test_eager_hooks_behave_as_in_torch():
     own.load_state_dict(other.state_dict())
     (seen, handles), (wanted_seen, theirs) = hooked(own), hooked(other)
     for _ in range(2):
-        found, expected = own(on_device(X)), other(torch.tensor(X))
-        assert type(found) is dpnp.ndarray
-        np.testing.assert_allclose(arrays(found), arrays(expected), rtol=1e-5, atol=1e-5)
+        actual, expected = own(on_device(X)), other(torch.tensor(X))
+        assert type(actual) is dpnp.ndarray
+        np.testing.assert_allclose(arrays(actual), arrays(expected), rtol=1e-5, atol=1e-5)
     assert [row[0] for row in seen] == [row[0] for row in wanted_seen] == ["up", "block"] * 2
     for row, known in zip(seen, wanted_seen, strict=True):
         for a, b in zip(row[1:], known[1:], strict=True):
@@ -88,8 +88,8 @@ def test_eager_hooks_behave_as_in_torch():
             else:
                 np.testing.assert_allclose(arrays(a), arrays(b), rtol=1e-5, atol=1e-5)
     for name, value in other.state_dict().items():
-        found = arrays(own.state_dict()[name])
-        np.testing.assert_allclose(found, arrays(value), rtol=1e-5, atol=1e-6)
+        actual = arrays(own.state_dict()[name])
+        np.testing.assert_allclose(actual, arrays(value), rtol=1e-5, atol=1e-6)
     for handle in (*handles, *theirs, *handles):
         handle.remove()
     own.load_state_dict(texts(torch)().state_dict())

@@ -233,11 +233,11 @@ def test_random_numbers_are_drawn_at_each_call(way, x):
     net = Net(step)
     random.seed(3)
     np.random.seed(4)
-    found = [float(way(net, x)) for _ in range(4)]
+    actual = [float(way(net, x)) for _ in range(4)]
     random.seed(3)
     np.random.seed(4)
     expected = [30 * random.random() * np.random.rand() for _ in range(4)]
-    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    np.testing.assert_allclose(actual, expected, rtol=1e-5)
 
 
 @pytest.mark.parametrize("kind", [Stats, Slotted, Record, WithArrays, Table])

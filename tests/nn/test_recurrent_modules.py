@@ -152,5 +152,5 @@ def test_ctc_loss_matches_torch():
     assert repr(own) == repr(other)
     of_torch = torch.tensor(logits).log_softmax(-1)
     expected = other(of_torch, torch.tensor(targets), *map(torch.tensor, lengths))
-    found = own(F.log_softmax(on_device(logits), -1), on_device(targets), *lengths)
-    assert float(found) == pytest.approx(float(expected), rel=1e-5)
+    actual = own(F.log_softmax(on_device(logits), -1), on_device(targets), *lengths)
+    assert float(actual) == pytest.approx(float(expected), rel=1e-5)

@@ -61,8 +61,8 @@ def test_arrays_in_a_dict_keep_their_names():
     y = VALUES * 2
     assert float(net.parts["second"]) == y.sum()
     np.testing.assert_allclose(net.parts["first"].asnumpy(), y * 3)
-    for found, expected in zip(net.parts["a"], (y + 1, y), strict=True):
-        np.testing.assert_allclose(found.asnumpy(), expected)
+    for actual, expected in zip(net.parts["a"], (y + 1, y), strict=True):
+        np.testing.assert_allclose(actual.asnumpy(), expected)
 
 
 @pytest.mark.parametrize("is_compiled", [False, True])

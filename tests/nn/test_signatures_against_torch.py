@@ -38,11 +38,11 @@ def test_most_layers_are_shared():
 
 @pytest.mark.parametrize("name", [n for n in SHARED if DIFFERENCES.get(n, ()) is not None])
 def test_constructor_matches_torch(name):
-    found, expected = torch_signatures.signature(getattr(nn, name)), TORCH[name]
+    actual, expected = torch_signatures.signature(getattr(nn, name)), TORCH[name]
     differs = DIFFERENCES.get(name, set())
-    names = ({row[0] for row in rows} for rows in (found, expected))
+    names = ({row[0] for row in rows} for rows in (actual, expected))
     assert differs <= set.symmetric_difference(*names), "the list has what does not differ"
-    assert arguments(found, differs) == arguments(expected, differs)
+    assert arguments(actual, differs) == arguments(expected, differs)
 
 
 @pytest.mark.parametrize("name", [n for n, why in DIFFERENCES.items() if why is None])

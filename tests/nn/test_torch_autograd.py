@@ -93,10 +93,10 @@ def test_own_gradient_and_its_derivatives():
 
     ours, reference = loss(Swish.apply), loss(F.silu)
     for transform in (sycl_dnn.grad, lambda f: sycl_dnn.grad(lambda x: sycl_dnn.grad(f)(x).sum())):
-        wanted = transform(reference)(_x()).asnumpy()
-        np.testing.assert_allclose(transform(ours)(_x()).asnumpy(), wanted, rtol=2e-6, atol=2e-6)
+        expected = transform(reference)(_x()).asnumpy()
+        np.testing.assert_allclose(transform(ours)(_x()).asnumpy(), expected, rtol=2e-6, atol=2e-6)
         compiled = sycl_dnn.compile(transform(ours))(_x()).asnumpy()
-        np.testing.assert_allclose(compiled, wanted, rtol=2e-6, atol=2e-6)
+        np.testing.assert_allclose(compiled, expected, rtol=2e-6, atol=2e-6)
 
 
 def test_arguments_that_are_not_arrays():
@@ -122,10 +122,10 @@ def test_forward_without_ctx():
     a, b = F.randn(3, 4), F.randn(4, 5)
     da, db = sycl_dnn.grad(lambda a, b: Product.apply(a, b).sum(), (0, 1))(a, b)
     np.testing.assert_allclose(da.asnumpy(), np.tile(b.asnumpy().sum(1), (3, 1)), rtol=1e-5)
-    wanted = 3 * np.tile(a.asnumpy().sum(0)[:, None], (1, 5))
-    np.testing.assert_allclose(db.asnumpy(), wanted, rtol=1e-5, atol=1e-5)
+    expected = 3 * np.tile(a.asnumpy().sum(0)[:, None], (1, 5))
+    np.testing.assert_allclose(db.asnumpy(), expected, rtol=1e-5, atol=1e-5)
     _, pullback = sycl_dnn.vjp(lambda b: Product.apply(a, b), b)  # ``a`` is captured
-    np.testing.assert_allclose(pullback(F.ones(3, 5))[0].asnumpy(), wanted, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(pullback(F.ones(3, 5))[0].asnumpy(), expected, rtol=1e-5, atol=1e-5)
 
 
 class Net(nn.Module):
@@ -143,13 +143,13 @@ class Net(nn.Module):
 def test_modules_run_as_programs():
     net, x = Net(), _x().reshape(2, 4)
     y = F.silu(x) * 0.5
-    wanted = (y @ net.weight.data).asnumpy()
-    np.testing.assert_allclose(net(x).asnumpy(), wanted, rtol=1e-5, atol=1e-6)
+    expected = (y @ net.weight.data).asnumpy()
+    np.testing.assert_allclose(net(x).asnumpy(), expected, rtol=1e-5, atol=1e-6)
     compiled = sycl_dnn.compile(lambda net, x: net(x))(net, x)
-    np.testing.assert_allclose(compiled.asnumpy(), wanted, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(compiled.asnumpy(), expected, rtol=1e-5, atol=1e-6)
     gradient = sycl_dnn.grad(lambda net: net(x).sum())(net)
-    wanted = 2 * np.tile(y.asnumpy().sum(0)[:, None], (1, 4))
-    np.testing.assert_allclose(gradient.weight.data.asnumpy(), wanted, rtol=1e-5, atol=1e-6)
+    expected = 2 * np.tile(y.asnumpy().sum(0)[:, None], (1, 4))
+    np.testing.assert_allclose(gradient.weight.data.asnumpy(), expected, rtol=1e-5, atol=1e-6)
 
 
 def test_arrays_have_torch_methods_in_a_function():
@@ -244,10 +244,10 @@ def test_residual_of_a_differential_equation(is_compiled):
         )  # fmt: skip
 
     value, grads = step(_residual)(net, x)
-    wanted_value, wanted = step(_reference)(net, x)
+    wanted_value, expected = step(_reference)(net, x)
     assert float(value) == pytest.approx(float(wanted_value), rel=1e-4)
     for (name, ours), (_, reference) in zip(
-        grads.named_parameters(), wanted.named_parameters(), strict=True
+        grads.named_parameters(), expected.named_parameters(), strict=True
     ):
         a, b = ours.asnumpy(), reference.asnumpy()
         np.testing.assert_allclose(
@@ -268,11 +268,11 @@ class Residual(nn.Module):
 
 def test_modules_may_differentiate_in_forward():
     module, x = Residual(), F.randn(6, 2)
-    wanted = sycl_dnn.compile(_reference)(module.net, x).asnumpy()
-    np.testing.assert_allclose(module(x).asnumpy(), wanted, rtol=1e-4, atol=1e-5)
+    expected = sycl_dnn.compile(_reference)(module.net, x).asnumpy()
+    np.testing.assert_allclose(module(x).asnumpy(), expected, rtol=1e-4, atol=1e-5)
     compiled = sycl_dnn.compile(lambda module, x: module(x))
     for _ in range(2):
-        np.testing.assert_allclose(compiled(module, x).asnumpy(), wanted, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(compiled(module, x).asnumpy(), expected, rtol=1e-4, atol=1e-5)
     assert compiled.cache_info().misses == 1
 
 
@@ -286,9 +286,9 @@ def test_inputs_may_be_captured_and_intermediate():
 
     w = 1.5
     u = np.sin(w * X.astype("f8"))
-    wanted = (2 * u * w * np.cos(w * X) * 2 * u).sum()
+    expected = (2 * u * w * np.cos(w * X) * 2 * u).sum()
     for function in (lambda w: sycl_dnn.value_and_grad(loss)(w)[0], sycl_dnn.compile(loss)):
-        assert float(function(F.tensor(w))) == pytest.approx(wanted, rel=1e-5)
+        assert float(function(F.tensor(w))) == pytest.approx(expected, rel=1e-5)
 
 
 def test_several_outputs_add_their_gradients():

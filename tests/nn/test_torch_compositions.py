@@ -81,9 +81,9 @@ def test_values_are_those_of_numpy(call, reference, traced, queue):
         return eval(call, {"t": torch_names, "abs": F.abs}, given)
 
     has_operands = "_indices" not in call
-    found = (sycl_dnn.compile(function) if traced and has_operands else function)(given)
-    assert found.shape == np.shape(expected)
-    np.testing.assert_allclose(found.asnumpy(), expected, rtol=2e-6, atol=1e-6)
+    actual = (sycl_dnn.compile(function) if traced and has_operands else function)(given)
+    assert actual.shape == np.shape(expected)
+    np.testing.assert_allclose(actual.asnumpy(), expected, rtol=2e-6, atol=1e-6)
 
 
 def test_facts_are_python_values(queue):
@@ -157,9 +157,9 @@ def test_methods_in_modules(name, queue):
     call, reference = METHODS[name]
     x, y = (dpnp.asarray(v, sycl_queue=queue) for v in (A, B))
     net, expected = Called(call), reference(A, B)
-    for found in (net(x, y), sycl_dnn.vjp(net, x, y)[0], sycl_dnn.compile(net)(x, y)):
-        np.testing.assert_allclose(found.asnumpy(), expected, rtol=1e-6)
-        assert found.dtype == expected.dtype
+    for actual in (net(x, y), sycl_dnn.vjp(net, x, y)[0], sycl_dnn.compile(net)(x, y)):
+        np.testing.assert_allclose(actual.asnumpy(), expected, rtol=1e-6)
+        assert actual.dtype == expected.dtype
 
 
 def test_windows_of_no_size_are_refused(queue):

@@ -165,8 +165,8 @@ def test_source_matches_torch(name):
     net.load_state_dict(theirs.state_dict())
     values = inputs(name)
     xs, args = [dpnp.asarray(x) for x in values], [torch.tensor(x) for x in values]
-    found, expected = tree.leaves(net(*xs)), _leaves(theirs(*args))
-    for a, b in zip(found, expected, strict=True):
+    actual, expected = tree.leaves(net(*xs)), _leaves(theirs(*args))
+    for a, b in zip(actual, expected, strict=True):
         np.testing.assert_allclose(dpnp.asnumpy(a), b.detach(), rtol=1e-4, atol=1e-4)
     if not list(net.parameters()):
         return
@@ -298,8 +298,8 @@ def test_a_module_in_two_places_is_listed_once_and_saved_twice():
     for transform in (lambda f: f, sycl_dnn.compile):
         grads = transform(sycl_dnn.grad(lambda net, x: F.sum(net(x))))(net, dpnp.asarray(x))
         for name, expected in theirs.named_parameters():
-            found = dpnp.asnumpy(dict(grads.named_parameters())[name])
-            np.testing.assert_allclose(found, expected.grad, rtol=1e-5, atol=1e-6)
+            actual = dpnp.asnumpy(dict(grads.named_parameters())[name])
+            np.testing.assert_allclose(actual, expected.grad, rtol=1e-5, atol=1e-6)
 
 
 def test_pretrained_rows_are_shared_and_checked():

@@ -183,9 +183,9 @@ def test_gradients_equal_those_without_the_assignment(x):
         net.kept = y.exp()
         return net.kept.sum()
 
-    found = sycl_dnn.grad(lambda n: n(x))(Net(step, kept=None)).weight
+    actual = sycl_dnn.grad(lambda n: n(x))(Net(step, kept=None)).weight
     expected = (VALUES * np.exp(2 * VALUES)).sum(0)
-    np.testing.assert_allclose(found.asnumpy(), expected, rtol=1e-5)
+    np.testing.assert_allclose(actual.asnumpy(), expected, rtol=1e-5)
 
 
 def test_compiled_functions_refuse_it_and_see_what_was_assigned(x):

@@ -197,10 +197,10 @@ def outcome(content, inputs=None):
     except DnnlError:
         return "refused at load"
     try:
-        made = net(*([x for _ in net.inputs] if inputs is None else inputs))
+        result = net(*([x for _ in net.inputs] if inputs is None else inputs))
     except DnnlError:
         return "refused at the call"
-    for value in made if isinstance(made, tuple) else (made,):
+    for value in result if isinstance(result, tuple) else (result,):
         np.asarray(value if isinstance(value, np.ndarray) else value.asnumpy())
     return "ran"
 

@@ -112,25 +112,25 @@ def main(arguments):
     parser.add_argument("--operators", action="store_true")
     options = parser.parse_args(arguments)
     found = run(options.only, show=bool(options.only) or options.write)
-    made = table(found)
-    print(json.dumps(made["total"]))
+    result = table(found)
+    print(json.dumps(result["total"]))
     for name, counts in by_operator(found).items() if options.operators else ():
         print(name, json.dumps(counts))
     if options.only:
         return 0
     if options.write:
-        text = json.dumps(made, indent=1, sort_keys=True)
+        text = json.dumps(result, indent=1, sort_keys=True)
         # Innermost lists and objects are on one line.
         text = re.sub(r"[\[{][^\[\]{}]*[\]}]", lambda inner: " ".join(inner[0].split()), text)
         TABLE.write_text(text + "\n")
         return 0
     kept = json.loads(TABLE.read_text())
-    for key in made:
-        if made[key] != kept[key]:
+    for key in result:
+        if result[key] != kept[key]:
             print(f"{key} differs from {TABLE.name}")
-    for name in made["not passed"].get("wrong", []):
+    for name in result["not passed"].get("wrong", []):
         print(f"wrong: {name}")
-    return int(made != kept)
+    return int(result != kept)
 
 
 if __name__ == "__main__":

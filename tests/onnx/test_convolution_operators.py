@@ -27,5 +27,5 @@ def test_long_windows_over_one_channel(stride, dilation, rank):
     starts = range(0, 400 - 79 * dilation, stride)
     frames = np.stack([x[:, s : s + 79 * dilation + 1 : dilation] for s in starts], 2)
     expected = np.einsum("ok,nkt->not", w, frames) + bias[:, None]
-    made = net(x.reshape(2, *ones, 400)).asnumpy()
-    np.testing.assert_allclose(made.reshape(expected.shape), expected, rtol=1e-4, atol=1e-4)
+    result = net(x.reshape(2, *ones, 400)).asnumpy()
+    np.testing.assert_allclose(result.reshape(expected.shape), expected, rtol=1e-4, atol=1e-4)

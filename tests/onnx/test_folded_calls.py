@@ -34,9 +34,9 @@ def computed(net, x):
 
 
 def check(net, x, before):
-    got = net(x).asnumpy()
-    np.testing.assert_allclose(got, computed(net, x), rtol=1e-5, atol=1e-5)
-    assert np.abs(got - before).max() > 1e-3
+    actual = net(x).asnumpy()
+    np.testing.assert_allclose(actual, computed(net, x), rtol=1e-5, atol=1e-5)
+    assert np.abs(actual - before).max() > 1e-3
 
 
 def doubled(array):
@@ -171,8 +171,8 @@ def test_hooks_see_arrays(net, x):
 
 def test_transforms_of_a_folded_model(net, x):
     want = sycl_dnn.value_and_grad(lambda net: F.sum(net(x)))(copy.deepcopy(net))
-    got = sycl_dnn.value_and_grad(lambda net: F.sum(net(x)))(net)
-    for a, b in zip(tree.leaves(got), tree.leaves(want), strict=True):
+    actual = sycl_dnn.value_and_grad(lambda net: F.sum(net(x)))(net)
+    for a, b in zip(tree.leaves(actual), tree.leaves(want), strict=True):
         assert (a is None) == (b is None)
         if a is not None:
             np.testing.assert_allclose(a.asnumpy(), b.asnumpy(), rtol=1e-5, atol=1e-5)

@@ -36,9 +36,9 @@ def test_values(parsed, body):
     rng = np.random.default_rng(0)
     given = {"x": rng.standard_normal((1, 3, 5, 5)), "k": rng.standard_normal((3, 3, 1, 1))}
     given = {name: value.astype("f4") for name, value in given.items()}
-    made = model(parsed, body)
-    net = sycl_dnn.onnx.load(made)
-    expected = ReferenceEvaluator(made).run(None, given)[0]
+    result = model(parsed, body)
+    net = sycl_dnn.onnx.load(result)
+    expected = ReferenceEvaluator(result).run(None, given)[0]
     np.testing.assert_allclose(net(**given).asnumpy(), expected, rtol=1e-5, atol=1e-5)
     arrays = {name: sycl_dnn.asarray(value) for name, value in given.items()}
     compiled = sycl_dnn.compile(net)

@@ -124,9 +124,9 @@ def test_copies_pickles_and_files(network, x, expected, tmp_path):
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_another_dtype_replaces_float32(network, x, expected, dtype):
     net = sycl_dnn.onnx.load(network, dtype=dtype)
-    made = net(x)
-    assert str(made.dtype) == dtype
-    close(made.astype("float32"), expected, 0.05)
+    result = net(x)
+    assert str(result.dtype) == dtype
+    close(result.astype("float32"), expected, 0.05)
 
 
 def test_inputs_that_shape_results_are_host_values(parsed):
@@ -134,8 +134,8 @@ def test_inputs_that_shape_results_are_host_values(parsed):
     net = sycl_dnn.onnx.load(model)
     x = np.arange(6, dtype="f4")
     for shape in ([2, 3], [3, -1], [1, 6]):
-        got = net(x, shape)
-        np.testing.assert_array_equal(got.asnumpy(), x.reshape(shape))
+        actual = net(x, shape)
+        np.testing.assert_array_equal(actual.asnumpy(), x.reshape(shape))
 
 
 def test_shapes_that_depend_on_values_are_host_steps(parsed):
@@ -161,8 +161,8 @@ def test_conditions_on_values_run_node_by_node(parsed):
             else_branch = g2 () => (float[N] b) { b = Identity(x) }> }""")
     net = sycl_dnn.onnx.load(model)
     for values in ([1, 2], [-1, -2]):
-        made = net(np.array(values, "f4")).asnumpy()
-        np.testing.assert_array_equal(made, [-abs(v) for v in values])
+        result = net(np.array(values, "f4")).asnumpy()
+        np.testing.assert_array_equal(result, [-abs(v) for v in values])
 
 
 def test_what_is_missing_is_named_before_any_run(parsed):
@@ -202,10 +202,10 @@ def test_errors_name_the_node(parsed):
     ],
 )
 def test_subnormal_weights_beside_larger_ones_are_zero(parsed, values, kept):
-    made = parsed("g (float[4] x) => (float[4] y) <float[4] w = {1, 2, 3, 4}> { y = Mul(x, w) }")
-    made.graph.initializer[0].ClearField("float_data")
-    made.graph.initializer[0].raw_data = np.float32(values).tobytes()
-    net = sycl_dnn.onnx.load(made)
+    result = parsed("g (float[4] x) => (float[4] y) <float[4] w = {1, 2, 3, 4}> { y = Mul(x, w) }")
+    result.graph.initializer[0].ClearField("float_data")
+    result.graph.initializer[0].raw_data = np.float32(values).tobytes()
+    net = sycl_dnn.onnx.load(result)
     np.testing.assert_array_equal(net.w.asnumpy(), np.float32(kept))
 
 
@@ -213,23 +213,23 @@ def test_global_average_pools(parsed):
     for shape in ((2, 3, 7), (2, 3, 7, 5), (1, 2, 3, 4, 5)):
         x = np.random.default_rng(2).standard_normal(shape).astype("f4")
         size = ", ".join(map(str, shape))
-        made = parsed(f"g (float[{size}] x) => (float[A] y) {{ y = GlobalAveragePool(x) }}")
-        del made.graph.output[0].type.tensor_type.shape.dim[:]
-        made.graph.output[0].type.tensor_type.ClearField("shape")
-        close(sycl_dnn.onnx.load(made)(x), x.mean(tuple(range(2, len(shape))), keepdims=True))
+        result = parsed(f"g (float[{size}] x) => (float[A] y) {{ y = GlobalAveragePool(x) }}")
+        del result.graph.output[0].type.tensor_type.shape.dim[:]
+        result.graph.output[0].type.tensor_type.ClearField("shape")
+        close(sycl_dnn.onnx.load(result)(x), x.mean(tuple(range(2, len(shape))), keepdims=True))
 
 
 @pytest.mark.parametrize("keepdims", [0, 1])
 @pytest.mark.parametrize("axes", [[2, 3], [-1, -2], [1, 2], [3]])
 def test_means_of_images(parsed, axes, keepdims):
     x = np.random.default_rng(3).standard_normal((2, 3, 7, 5)).astype("f4")
-    made = parsed(
+    result = parsed(
         f"""g (float[2, 3, 7, 5] x) => (float[A, B] y)
         {{ y = ReduceMean<axes = {axes}, keepdims = {keepdims}>(x) }}""",
         13,
     )
-    made.graph.output[0].type.tensor_type.ClearField("shape")
-    close(sycl_dnn.onnx.load(made)(x), x.mean(tuple(axes), keepdims=bool(keepdims)))
+    result.graph.output[0].type.tensor_type.ClearField("shape")
+    close(sycl_dnn.onnx.load(result)(x), x.mean(tuple(axes), keepdims=bool(keepdims)))
 
 
 def test_determinants_have_gradients():

@@ -32,14 +32,14 @@ def model(parsed, constants, nodes):
 
 @pytest.mark.parametrize("case", [*ROWS, *OTHERS])
 def test_values(parsed, case):
-    made = model(parsed, *(ROWS | OTHERS)[case])
+    result = model(parsed, *(ROWS | OTHERS)[case])
     weights = np.random.default_rng(0).standard_normal((5, 4)).astype("f4")
     given = {"i": np.array([[0, 4, 2], [1, 5, 9]]), "w": weights}
     for row, value in (((0, 0), 1.0), ((1, 2), np.inf), ((3, 0), np.nan)):
         given["w"][row] = value
         with np.errstate(invalid="ignore"):
-            expected = ReferenceEvaluator(made).run(None, given)[0]
-        net = sycl_dnn.onnx.load(made)
+            expected = ReferenceEvaluator(result).run(None, given)[0]
+        net = sycl_dnn.onnx.load(result)
         np.testing.assert_allclose(net(**given).asnumpy(), expected, rtol=1e-6)
     arrays = {name: sycl_dnn.asarray(value) for name, value in given.items()}
     has_product = "matmul" in str(sycl_dnn.compile(net).explain(**arrays))
@@ -47,18 +47,20 @@ def test_values(parsed, case):
 
 
 def test_a_value_that_is_read_otherwise_too(parsed):
-    made = parsed(f"""g (int64[2, 3] i, float[5, 4] w) => (float[2, 3, 4] y, float[2, 3, 5] c)
+    result = parsed(f"""g (int64[2, 3] i, float[5, 4] w) => (float[2, 3, 4] y, float[2, 3, 5] c)
         <{VALUES}> {{ c = OneHot(i, n, v) y = MatMul(c, w) }}""")
     given = {"i": np.array([[0, 4, 2], [1, -1, 3]]), "w": np.ones((5, 4), "f4")}
-    for got, wanted in zip(
-        sycl_dnn.onnx.load(made)(**given), ReferenceEvaluator(made).run(None, given), strict=True
+    for actual, expected in zip(
+        sycl_dnn.onnx.load(result)(**given),
+        ReferenceEvaluator(result).run(None, given),
+        strict=True,
     ):
-        np.testing.assert_array_equal(got.asnumpy(), wanted)
+        np.testing.assert_array_equal(actual.asnumpy(), expected)
 
 
 def test_rows_are_trained(parsed):
-    made = model(parsed, *ROWS["compared"])
-    net, index = sycl_dnn.onnx.load(made), sycl_dnn.asarray(np.array([[0, 4, 2], [1, 4, 3]]))
+    result = model(parsed, *ROWS["compared"])
+    net, index = sycl_dnn.onnx.load(result), sycl_dnn.asarray(np.array([[0, 4, 2], [1, 4, 3]]))
     weights = sycl_dnn.asarray(np.ones((5, 4), "f4"))
     slopes = sycl_dnn.grad(lambda w: F.sum(net(i=index, w=w)))(weights)
     counts = np.repeat(np.array([1, 1, 1, 1, 2], "f4")[:, None], 4, 1)

@@ -43,9 +43,9 @@ def check(f, *given, model=None, evaluator=True):
     if onnxruntime is not None:
         runs.append(lambda: onnxruntime.InferenceSession(model.SerializeToString()).run(None, feed))
     for run in runs:
-        made = run()
-        assert len(made) == len(expected)
-        for a, b in zip(made, expected, strict=True):
+        result = run()
+        assert len(result) == len(expected)
+        for a, b in zip(result, expected, strict=True):
             assert (a.shape, a.dtype) == (b.shape, b.dtype)
             np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
     return model
@@ -263,16 +263,18 @@ def test_a_loaded_model_is_exported_again(network):
 def test_narrow_types(dtype):
     x, weight = F.astype(X, dtype), F.astype(drawn(3, 6), dtype)
     model = export(lambda x: F.relu(F.linear(x, weight)), x)
-    made, expected = (F.astype(v, "float32") for v in (load(model)(x), F.relu(F.linear(x, weight))))
-    np.testing.assert_allclose(arrays_of(made)[0], arrays_of(expected)[0], atol=2e-2)
+    result, expected = (
+        F.astype(v, "float32") for v in (load(model)(x), F.relu(F.linear(x, weight)))
+    )
+    np.testing.assert_allclose(arrays_of(result)[0], arrays_of(expected)[0], atol=2e-2)
 
 
 def test_results_that_are_inputs_or_the_same():
     check(lambda x, y: (x, x * 2, (y,)), X, Y)
 
     def twice(x):
-        made = x + 1
-        return made, made
+        result = x + 1
+        return result, result
 
     check(twice, X)
 

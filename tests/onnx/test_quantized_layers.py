@@ -81,11 +81,11 @@ def test_integer_convolutions_are_exact(parsed, zero):
     w = RNG.integers(0, 256, (4, 40, 3, 3)).astype("u1")
     with_constants(model, w=w, wz=np.uint8(zero))
     x, z = RNG.integers(0, 256, (2, 40, 7, 7)).astype("u1"), np.uint8(77)
-    (made,) = host(sycl_dnn.onnx.load(model)(x, z))
+    (result,) = host(sycl_dnn.onnx.load(model)(x, z))
     padded = np.pad(x.astype("i8") - 77, ((0, 0), (0, 0), (1, 1), (1, 1)))
     windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (2, 3))
     wide = w.astype("i8") - np.asarray(zero).reshape(-1, 1, 1, 1)
-    assert (made == np.einsum("nchwij,ocij->nohw", windows, wide)).all()
+    assert (result == np.einsum("nchwij,ocij->nohw", windows, wide)).all()
 
 
 @pytest.mark.parametrize("dtype", ["u1", "i1"])
@@ -99,9 +99,9 @@ def test_integer_convolutions_in_groups(parsed, dtype, groups):
     w = RNG.integers(limits.min, limits.max + 1, (6, 4 // groups, 2)).astype(dtype)
     with_constants(model, w=w, z=np.uint8(9), wz=np.asarray(limits.max - 20, dtype))
     x = RNG.integers(0, 256, (2, 4, 5)).astype("u1")
-    (made,) = host(sycl_dnn.onnx.load(model)(x))
+    (result,) = host(sycl_dnn.onnx.load(model)(x))
     (expected,) = ReferenceEvaluator(model).run(None, {"x": x})
-    assert (made == expected).all()
+    assert (result == expected).all()
 
 
 @pytest.mark.parametrize("zero", [0, 128, (5, 250, 100)])
@@ -114,8 +114,8 @@ def test_integer_products_are_exact(parsed, zero, shape):
     w = RNG.integers(200, 256, (4000, 3)).astype("u1")  # sums far beyond 2**24
     with_constants(model, w=w, z=np.uint8(3), wz=np.uint8(zero))
     x = RNG.integers(200, 256, shape).astype("u1")
-    (made,) = host(sycl_dnn.onnx.load(model)(x))
-    assert (made == (x.astype("i8") - 3) @ (w.astype("i8") - np.asarray(zero))).all()
+    (result,) = host(sycl_dnn.onnx.load(model)(x))
+    assert (result == (x.astype("i8") - 3) @ (w.astype("i8") - np.asarray(zero))).all()
 
 
 def test_a_delayed_value_in_a_branch_and_as_a_result(parsed):
@@ -165,15 +165,15 @@ def lstm_in_float64(x, w, r, bias, rounded):
     def sigmoid(x):
         return 1 / (1 + np.exp(-x))
 
-    made = np.zeros((len(x), len(w), x.shape[1], r.shape[1]))
+    result = np.zeros((len(x), len(w), x.shape[1], r.shape[1]))
     for d in range(len(w)):
-        h = c = np.zeros(made.shape[2:])
+        h = c = np.zeros(result.shape[2:])
         projected = rounded(x) @ w[d] + bias[d].reshape(2, -1).sum(0)
         for t in range(len(x))[:: -1 if d else 1]:
             i, o, f, g = np.split(projected[t] + rounded(h) @ r[d], 4, 1)
             c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
-            made[t, d] = h = sigmoid(o) * np.tanh(c)
-    return made
+            result[t, d] = h = sigmoid(o) * np.tanh(c)
+    return result
 
 
 def test_an_lstm_with_weights_of_8_bits_does_not_round_inputs_and_states():

@@ -248,13 +248,13 @@ def test_derivatives_of_orders_one_to_three(name):
         direction = [rng.standard_normal(x.shape) for x in arrays]
         tangents = [leaf((order, i), x.shape, "float64") for i, x in enumerate(arrays)]
         values |= zip(tangents, direction, strict=True)
-        wanted = _directional(level, variables, values, direction)
+        expected = _directional(level, variables, values, direction)
         gradients = pullback([level], [one], variables)
         (forward,) = pushforward([level], variables, tangents)
         level = _contracted(gradients, order)
         backward = float(values_of([level], values)[0])
-        scale = max(1.0, abs(wanted))
-        assert abs(backward - wanted) <= TOLERANCE * scale, (order, backward, wanted)
+        scale = max(1.0, abs(expected))
+        assert abs(backward - expected) <= TOLERANCE * scale, (order, backward, expected)
         by_forward = 0.0 if forward is None else float(values_of([forward], values)[0])
         assert abs(by_forward - backward) <= 1e-9 * scale, (order, by_forward, backward)
 

@@ -33,9 +33,9 @@ def words(counters, keys):
 
 
 def test_the_known_answers():
-    counters, keys, wanted = (np.array(v, np.uint32) for v in zip(*KNOWN, strict=True))
-    made = words(*(dpnp.asarray(v.view(np.int32)) for v in (counters, keys)))
-    np.testing.assert_array_equal(np.hstack([dpnp.asnumpy(v) for v in made]), wanted)
+    counters, keys, expected = (np.array(v, np.uint32) for v in zip(*KNOWN, strict=True))
+    result = words(*(dpnp.asarray(v.view(np.int32)) for v in (counters, keys)))
+    np.testing.assert_array_equal(np.hstack([dpnp.asnumpy(v) for v in result]), expected)
 
 
 @operation
@@ -45,10 +45,10 @@ def numbers(key, n):
 
 def test_numbers_are_uniform_inside_the_interval():
     n = 1 << 16
-    made = dpnp.asnumpy(numbers(dpnp.asarray([7], dtype="i4"), n))
-    assert made.dtype == np.float32
-    assert 0 < made.min() < made.max() < 1
-    counts = np.histogram(made, 64, (0, 1))[0]
+    result = dpnp.asnumpy(numbers(dpnp.asarray([7], dtype="i4"), n))
+    assert result.dtype == np.float32
+    assert 0 < result.min() < result.max() < 1
+    counts = np.histogram(result, 64, (0, 1))[0]
     statistic = ((counts - n / 64) ** 2 / (n / 64)).sum()
     assert statistic < 63 + 5 * np.sqrt(2 * 63)
 
@@ -59,9 +59,9 @@ def ends(bits):
 
 
 def test_no_word_is_0_or_1():
-    made = dpnp.asnumpy(ends(dpnp.asarray([0, 1, -1, 2**31 - 1], dtype="i4")))
-    wanted = np.array([2.0**-33, 1.5 * 2.0**-32, 1 - 2.0**-24, 0.5], np.float32)
-    np.testing.assert_array_equal(made, wanted)
+    result = dpnp.asnumpy(ends(dpnp.asarray([0, 1, -1, 2**31 - 1], dtype="i4")))
+    expected = np.array([2.0**-33, 1.5 * 2.0**-32, 1 - 2.0**-24, 0.5], np.float32)
+    np.testing.assert_array_equal(result, expected)
 
 
 def test_words_of_floats_are_refused():

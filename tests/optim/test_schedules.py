@@ -110,8 +110,8 @@ def test_restarts_are_half_cosines_in_sequence(steps, mult):
     while len(expected) < 40:
         expected += [(1 + math.cos(math.pi * t / length)) / 2 for t in range(length)]
         length *= mult
-    found = rates(schedules.cosine_restarts(1.0, steps, mult), range(40))
-    assert found == pytest.approx(expected[:40], abs=1e-6)
+    actual = rates(schedules.cosine_restarts(1.0, steps, mult), range(40))
+    assert actual == pytest.approx(expected[:40], abs=1e-6)
 
 
 LOSSES = [

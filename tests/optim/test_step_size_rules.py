@@ -26,8 +26,8 @@ def test_counts_of_squares_are_accurate(beta):
     for t in (1, 2, 3, 4, 5, 6, 7, 10, 100, 1000, 9999, 100000):
         power = math.exp(t * math.log(beta))
         expected = 2 / (1 - beta) - 1 - 2 * t * power / -math.expm1(t * math.log(beta))
-        found = float(step_size_rules._squares(beta, F.full((), float(t))))
-        assert found == pytest.approx(expected, rel=2e-5)
+        actual = float(step_size_rules._squares(beta, F.full((), float(t))))
+        assert actual == pytest.approx(expected, rel=2e-5)
 
 
 @pytest.mark.slow

@@ -182,8 +182,8 @@ def test_a_step_of_bfloat16_parameters_is_one_of_float32_rounded(name):
         wide, _ = opt.update(as_dtype(grads, "float32"), state, as_dtype(params, "float32"))
         params, state = opt.update(grads, state, params)
         assert all(str(p.dtype) == "bfloat16" for p in params.values())
-        found, expected = (as_dtype(as_dtype(t, "bfloat16"), "float32") for t in (params, wide))
-        close(*({n: dpnp.asnumpy(v) for n, v in t.items()} for t in (found, expected)), 2**-7)
+        actual, expected = (as_dtype(as_dtype(t, "bfloat16"), "float32") for t in (params, wide))
+        close(*({n: dpnp.asnumpy(v) for n, v in t.items()} for t in (actual, expected)), 2**-7)
 
 
 def adam(p, g, s, t, lr, b1=0.9, b2=0.999, eps=1e-8, decoupled=0.0):

@@ -86,9 +86,9 @@ def test_gradients_through_a_step(size, queue):
         new, _ = opt.update(grads, opt.init(params), params)
         return F.mean(new["w"])
 
-    found = sycl_dnn.grad(after)(F.full((), 1e-4, device=queue))
+    actual = sycl_dnn.grad(after)(F.full((), 1e-4, device=queue))
     expected = 0.01 * -1e-8 / (1e-4 + 1e-8) ** 2
-    assert float(found) == pytest.approx(expected, rel=1e-2)
+    assert float(actual) == pytest.approx(expected, rel=1e-2)
 
 
 def test_transposed_parameters_keep_their_layout(queue):

@@ -63,9 +63,9 @@ def test_a_live_value_keeps_its_place(value):
 
 
 def test_placed_values_and_memories_get_no_place(value):
-    given, held, made = value(1), value(1, memory=object()), value(3)
-    arena = Arena([step([given, held], made)], {id(given.storage): 0})
-    assert list(arena.offsets) == [id(made.storage)]
+    given, held, result = value(1), value(1, memory=object()), value(3)
+    arena = Arena([step([given, held], result)], {id(given.storage): 0})
+    assert list(arena.offsets) == [id(result.storage)]
 
 
 def test_scratchpads_live_for_one_step():

@@ -66,7 +66,7 @@ def same(made, wanted):
 def test_conversions(queue, source, target, shape, compiled):
     with np.errstate(over="ignore", invalid="ignore"):
         given = values_of(shape).astype(KINDS[source])
-        wanted = given.astype(np.float32).astype(KINDS[target])
+        expected = given.astype(np.float32).astype(KINDS[target])
 
     def function(x):
         return as_primitives_convert(x, target)
@@ -74,8 +74,8 @@ def test_conversions(queue, source, target, shape, compiled):
     x = placed(given, queue, dtype=source)
     call = sycl_dnn.compile(function) if compiled else function
     with sycl_dnn.kernel_mode("always"):
-        made = host(call(x))
-    assert same(made, wanted)
+        result = host(call(x))
+    assert same(result, expected)
     if not compiled and queue.sycl_device.is_cpu:
         assert copies_of(function, x) == [f"copy_{source}_to_{target}"]
 
@@ -159,8 +159,8 @@ def test_eight_threads_read_their_own_results(queue):
     def reader(x):
         try:
             for k in range(1, 40):
-                made = host(F.add(F.mul(x, float(k)), 1.0))
-                wrong.extend(made[made != k + 1])
+                result = host(F.add(F.mul(x, float(k)), 1.0))
+                wrong.extend(result[result != k + 1])
         except Exception as error:  # the main thread reports it
             errors_met.append(error)
 

@@ -103,7 +103,7 @@ def test_the_process_ends_with_a_lane_open():
 @pytest.mark.slow
 def test_queues_of_several_threads(cpu):
     run = sycl_dnn.compile(long)
-    wanted = dpnp.asnumpy(run(make(cpu)))
+    expected = dpnp.asnumpy(run(make(cpu)))
     wrong = []
 
     def work():
@@ -112,7 +112,7 @@ def test_queues_of_several_threads(cpu):
         for _ in range(50):
             y = run(x)
             sycl_dnn.synchronize(queue)
-            if not np.array_equal(dpnp.asnumpy(y), wanted):
+            if not np.array_equal(dpnp.asnumpy(y), expected):
                 wrong.append(queue)
 
     threads = [threading.Thread(target=work) for _ in range(4)]

@@ -105,12 +105,12 @@ def test_results_get_their_own_storage(trace, value):
 
 def test_arrays_from_calls_are_returned_without_a_copy(trace, value):
     x = value(argument=0)
-    (made,) = trace.array_call(dpnp.copy, [x], [Out((2, 64), "int16")])
-    assert made.desc is None
-    shown = Tensor(trace, made.storage, None, "int16", (64, 2), 0, (1, 64))
-    alone, copied = finalized(trace, [made, shown])
-    assert alone is made
-    assert copied.storage is not made.storage
+    (result,) = trace.array_call(dpnp.copy, [x], [Out((2, 64), "int16")])
+    assert result.desc is None
+    shown = Tensor(trace, result.storage, None, "int16", (64, 2), 0, (1, 64))
+    alone, copied = finalized(trace, [result, shown])
+    assert alone is result
+    assert copied.storage is not result.storage
     assert trace.is_by_call(copied)
 
 
@@ -123,22 +123,22 @@ def test_captured_arrays_are_found_by_identity(trace, queue):
 
 def test_copies_are_reused_until_the_array_is_written(trace, value):
     x = value(argument=0)
-    wanted = layout.strided((2, 64), "float32", (1, 2))
-    first = trace.reorder(x, wanted)
-    assert trace.reorder(x, wanted) is first
+    expected = layout.strided((2, 64), "float32", (1, 2))
+    first = trace.reorder(x, expected)
+    assert trace.reorder(x, expected) is first
     trace.update(x, first, "test: x")
-    assert trace.reorder(x, wanted) is not first
+    assert trace.reorder(x, expected) is not first
 
 
 def test_separate_recordings_share_no_copies(trace, value):
     x = value(argument=0)
-    wanted = layout.strided((2, 64), "float32", (1, 2))
-    before = trace.reorder(x, wanted)
-    made, steps = trace.recorded_apart(lambda: trace.reorder(x, wanted))
-    assert made is not before
+    expected = layout.strided((2, 64), "float32", (1, 2))
+    before = trace.reorder(x, expected)
+    result, steps = trace.recorded_apart(lambda: trace.reorder(x, expected))
+    assert result is not before
     assert len(steps) == 1
     assert isinstance(steps[0], Step)
-    assert trace.reorder(x, wanted) is before
+    assert trace.reorder(x, expected) is before
     assert len(trace.steps) == 1
     assert steps[0].primitive.name == "reorder"
 

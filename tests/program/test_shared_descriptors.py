@@ -32,23 +32,23 @@ def eltwise(made, engine, beta):
 
 
 def test_equal_parameters_give_one_descriptor_and_primitive(engine):
-    made, desc = Descriptors(), layout.row_major((4, 4), "float32")
-    first, second = (binary(made, engine, desc) for _ in range(2))
+    result, desc = Descriptors(), layout.row_major((4, 4), "float32")
+    first, second = (binary(result, engine, desc) for _ in range(2))
     assert first is second
-    assert (made.n_asked, made.n_made) == (2, 0)  # deferred
-    assert made.primitive(first) is made.primitive(second)
-    assert (made.n_asked, made.n_made) == (2, 1)
-    assert made.primitive(first, True) is not made.primitive(first)
-    assert binary(made, engine, desc, A.binary_mul) is not first
+    assert (result.n_asked, result.n_made) == (2, 0)  # deferred
+    assert result.primitive(first) is result.primitive(second)
+    assert (result.n_asked, result.n_made) == (2, 1)
+    assert result.primitive(first, True) is not result.primitive(first)
+    assert binary(result, engine, desc, A.binary_mul) is not first
 
 
 def test_keys_distinguish_signed_zeros_but_not_strides_of_length_1(engine):
-    made = Descriptors()
+    result = Descriptors()
     by_row, by_column = (layout.strided((1, 4), "float32", s) for s in ((4, 1), (1, 1)))
     assert by_row == by_column
-    assert binary(made, engine, by_row) is binary(made, engine, by_column)
-    assert eltwise(made, engine, 0.0) is not eltwise(made, engine, -0.0)
-    assert eltwise(made, engine, 0.0) is eltwise(made, engine, 0.0)
+    assert binary(result, engine, by_row) is binary(result, engine, by_column)
+    assert eltwise(result, engine, 0.0) is not eltwise(result, engine, -0.0)
+    assert eltwise(result, engine, 0.0) is eltwise(result, engine, 0.0)
 
 
 def test_attributes_are_compared_by_value(engine):
@@ -58,34 +58,34 @@ def test_attributes_are_compared_by_value(engine):
         found.set_post_ops(ops)
         return found
 
-    made, desc = Descriptors(), layout.row_major((4, 4), "float32")
-    found = [binary(made, engine, desc, attr=a) for a in (attr(0.0), attr(0.0), attr(0.5), None)]
+    result, desc = Descriptors(), layout.row_major((4, 4), "float32")
+    found = [binary(result, engine, desc, attr=a) for a in (attr(0.0), attr(0.0), attr(0.5), None)]
     assert found[0] is found[1]
     assert len({id(pd) for pd in found}) == 3
-    assert made.work(found[0]) != made.work(found[2])
+    assert result.work(found[0]) != result.work(found[2])
 
 
 def test_refusals_are_remembered(engine):
-    made, desc = Descriptors(), layout.row_major((4, 4), "float32")
+    result, desc = Descriptors(), layout.row_major((4, 4), "float32")
     params = {"algorithm": A.eltwise_relu, "src0": desc, "src1": desc, "dst": desc}
     for _ in range(2):
-        assert made.described_or_none(engine, "binary", params, None) is None
-    assert made.n_made == 1
+        assert result.described_or_none(engine, "binary", params, None) is None
+    assert result.n_made == 1
     with pytest.raises(errors.DnnlError):
-        made.described(engine, "binary", params, None)
+        result.described(engine, "binary", params, None)
 
 
 def test_element_wise_descriptors_wait_until_something_is_asked_of_them(engine):
-    made, desc = Descriptors(), layout.row_major((4, 4), "float32")
-    deferred = [binary(made, engine, desc), eltwise(made, engine, 0.5)]
+    result, desc = Descriptors(), layout.row_major((4, 4), "float32")
+    deferred = [binary(result, engine, desc), eltwise(result, engine, 0.5)]
     for pd, names in zip(deferred, (("src_0", "src_1", "dst"), ("src", "dst")), strict=True):
         direct = getattr(_core, pd.name)(engine, **pd.parameters)
         assert {n: pd.desc_of(n) for n in names} == {n: direct.desc_of(n) for n in names}
         assert pd.desc_of("workspace") == direct.desc_of("workspace")
         assert pd.primitive_attr.calls == direct.primitive_attr.calls
-        assert made.n_made == deferred.index(pd)
+        assert result.n_made == deferred.index(pd)
         assert pd.impl_info == direct.impl_info
-        assert made.n_made == deferred.index(pd) + 1
+        assert result.n_made == deferred.index(pd) + 1
 
 
 @pytest.mark.parametrize(
@@ -105,18 +105,18 @@ def test_what_onednn_may_refuse_is_not_deferred(engine, change):
 
 
 def test_the_least_recently_used_is_evicted(engine):
-    made = Descriptors(capacity=2)
+    result = Descriptors(capacity=2)
     descs = [layout.row_major((n, 4), "float32") for n in (2, 3, 4)]
-    kept, gone = binary(made, engine, descs[0]), binary(made, engine, descs[1])
-    assert binary(made, engine, descs[0]) is kept
-    binary(made, engine, descs[2])
-    assert len(made) == 2
-    assert binary(made, engine, descs[0]) is kept
-    assert binary(made, engine, descs[1]) is not gone
+    kept, gone = binary(result, engine, descs[0]), binary(result, engine, descs[1])
+    assert binary(result, engine, descs[0]) is kept
+    binary(result, engine, descs[2])
+    assert len(result) == 2
+    assert binary(result, engine, descs[0]) is kept
+    assert binary(result, engine, descs[1]) is not gone
     # One that is no longer kept still has a primitive.
-    assert made.primitive(gone).name == "binary"
-    made.clear()
-    assert len(made) == 0
+    assert result.primitive(gone).name == "binary"
+    result.clear()
+    assert len(result) == 0
 
 
 def test_equal_layers_and_other_shapes_share_descriptors(queue, monkeypatch):

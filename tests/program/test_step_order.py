@@ -46,23 +46,23 @@ def backward(value, n_layers=3):
     chain = [value(1) for _ in range(n_layers + 1)]
     grads = [value(LARGE) for _ in range(n_layers)]
     new = [value(LARGE) for _ in range(n_layers)]
-    made = [step([a], g, b) for a, g, b in zip(chain, grads, chain[1:], strict=False)]
+    result = [step([a], g, b) for a, g, b in zip(chain, grads, chain[1:], strict=False)]
     scale = [step([number], rate)]
     updates = [step([g, rate], p) for g, p in zip(grads, new, strict=True)]
-    return made, scale, updates, placed(number, chain[0], *new)
+    return result, scale, updates, placed(number, chain[0], *new)
 
 
 def test_an_update_follows_its_gradient_with_the_numbers_it_reads(value):
-    made, scale, updates, places = backward(value)
-    ordered = freeing_early([*made, *scale, *updates], places)
-    a, b, c = made
+    result, scale, updates, places = backward(value)
+    ordered = freeing_early([*result, *scale, *updates], places)
+    a, b, c = result
     assert ordered == [*scale, a, updates[0], b, updates[1], c, updates[2]]
     assert largest_need(lifetimes(ordered, places), len(ordered)) < 2 * LARGE * ALIGNMENT
 
 
 def test_a_copy_of_the_gradient_moves_with_it(value):
-    made, scale, updates, places = backward(value, 2)
-    (first, second), copies = made, []
+    result, scale, updates, places = backward(value, 2)
+    (first, second), copies = result, []
     for update in updates:
         copied = value(LARGE)
         copies.append(step([update.inputs["0"]], copied))
@@ -78,15 +78,15 @@ def test_the_order_is_kept_if_reordering_saves_nothing(value):
 
 
 def test_overwritten_values_are_read_before(value):
-    made, scale, updates, places = backward(value)
+    result, scale, updates, places = backward(value)
     old, late = value(LARGE), value(1)
     # The last reader of a parameter comes after its gradient; the update has the same place.
     reader = step([old], late)
     places[id(old.storage)] = places[id(updates[0].outputs["to0"].storage)]
-    ordered = freeing_early([*made, reader, *scale, *updates], places)
+    ordered = freeing_early([*result, reader, *scale, *updates], places)
     at = {id(one): number for number, one in enumerate(ordered)}
     assert at[id(reader)] < at[id(updates[0])]
-    assert at[id(updates[1])] < at[id(made[2])]
+    assert at[id(updates[1])] < at[id(result[2])]
 
 
 def _values_written(steps, places):
@@ -131,8 +131,10 @@ def test_a_training_step_holds_no_more_than_two_of_its_gradients(queue):
     # One launch of all updates waits for all gradients.
     compiled = sycl_dnn.compile(step, passes={"join_launches": False})
     given = net, opt.init(net), x
-    for got, want in zip(*map(sycl_dnn.tree.leaves, (compiled(*given), step(*given))), strict=True):
-        np.testing.assert_allclose(dpnp.asnumpy(got), dpnp.asnumpy(want), rtol=1e-4, atol=1e-6)
+    for actual, want in zip(
+        *map(sycl_dnn.tree.leaves, (compiled(*given), step(*given))), strict=True
+    ):
+        np.testing.assert_allclose(dpnp.asnumpy(actual), dpnp.asnumpy(want), rtol=1e-4, atol=1e-6)
     # On GPUs an update is many primitives, with results of its own between them.
     most = 7.5 if queue.sycl_device.is_gpu else 2.5
     assert compiled.explain(*given).arena_bytes < most * 4 * width * width

@@ -112,9 +112,9 @@ def test_a_reused_array_is_as_new(queue):
     x = dpnp.ones((4, 4), dtype="f4", sycl_queue=queue)
 
     def result():
-        made = F.relu(x)
+        actual = F.relu(x)
         sycl_dnn.synchronize(queue)
-        return made
+        return actual
 
     for _ in range(3):
         result()

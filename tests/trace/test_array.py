@@ -47,8 +47,8 @@ def test_four_bits_lie_low_half_first(queue):
     array = sycl_dnn.Array.from_bits([[0x21, 0x43], [0x8F, 0x07]], "int4", sycl_queue=queue)
     assert array.shape == (2, 4)
     assert array.asnumpy().tolist() == [[1, 2, 3, 4], [-1, -8, 7, 0]]
-    made = sycl_dnn.asarray([[1, 2, 3, 15]], "uint4", sycl_queue=queue)
-    assert dpnp.asnumpy(made.data).tolist() == [[0x21, 0xF3]]
+    result = sycl_dnn.asarray([[1, 2, 3, 15]], "uint4", sycl_queue=queue)
+    assert dpnp.asnumpy(result.data).tolist() == [[0x21, 0xF3]]
 
 
 @pytest.mark.parametrize(
@@ -64,8 +64,8 @@ def test_four_bits_lie_low_half_first(queue):
     ],
 )
 def test_rounding_to_nearest_even_and_saturation(dtype, value, wanted, queue):
-    got = sycl_dnn.asarray([value, value], dtype, sycl_queue=queue)
-    assert got.asnumpy().tolist() == [wanted, wanted]
+    actual = sycl_dnn.asarray([value, value], dtype, sycl_queue=queue)
+    assert actual.asnumpy().tolist() == [wanted, wanted]
 
 
 def test_nan(queue):
@@ -168,14 +168,14 @@ def test_operators(queue):
         (a + a, x + x), (a - 1, x - 1), (1 - a, 1 - x), (a * 2, x * 2), (2 / a, 2 / x),
         (a / 2, x / 2), (a**2, x**2), (2**a, 2**x), (-a, -x), (abs(-a), x), (a @ a, x @ x),
     ]  # fmt: skip
-    for got, wanted in pairs:
-        assert got.dtype == "bfloat16"
-        np.testing.assert_allclose(got.asnumpy(), wanted, rtol=1e-2)
-    for got, wanted in [
+    for actual, expected in pairs:
+        assert actual.dtype == "bfloat16"
+        np.testing.assert_allclose(actual.asnumpy(), expected, rtol=1e-2)
+    for actual, expected in [
         (a < 2, x < 2), (a <= a, x <= x), (a > 2, x > 2), (a >= 3, x >= 3), (a == 2, x == 2),
         (a != a, x != x),
     ]:  # fmt: skip
-        np.testing.assert_array_equal(dpnp.asnumpy(got), wanted)
+        np.testing.assert_array_equal(dpnp.asnumpy(actual), expected)
 
 
 @pytest.mark.slow
@@ -185,9 +185,9 @@ def test_floor_division_and_remainders(queue):
     pairs = [
         (a // 2, x // 2), (20 // a, 20 // x), (a // a, x // x), (a % 2, x % 2), (20 % a, 20 % x),
     ]  # fmt: skip
-    for got, wanted in pairs:
-        assert got.dtype == "bfloat16"
-        np.testing.assert_array_equal(got.asnumpy(), wanted)
+    for actual, expected in pairs:
+        assert actual.dtype == "bfloat16"
+        np.testing.assert_array_equal(actual.asnumpy(), expected)
 
 
 def test_rounding_and_formats(queue):
@@ -220,16 +220,16 @@ def test_operators_in_traced_functions(queue):
 
 def test_an_array_on_the_left_of_float32(queue):
     a = sycl_dnn.asarray([1.0, 2.0], "bfloat16", sycl_queue=queue)
-    got = a + dpnp.asarray(np.array([0.5, 0.5], "f4"), sycl_queue=queue)
-    assert isinstance(got, dpnp.ndarray)
-    assert dpnp.asnumpy(got).tolist() == [1.5, 2.5]
+    actual = a + dpnp.asarray(np.array([0.5, 0.5], "f4"), sycl_queue=queue)
+    assert isinstance(actual, dpnp.ndarray)
+    assert dpnp.asnumpy(actual).tolist() == [1.5, 2.5]
 
 
 def test_numpy_on_the_left_leaves_it_to_the_array(queue):
     a = sycl_dnn.asarray([1.0, 2.0], "bfloat16", sycl_queue=queue)
-    got = np.float32(3) * a - np.float64(1)
-    assert got.dtype == "bfloat16"
-    assert got.asnumpy().tolist() == [2, 5]
+    actual = np.float32(3) * a - np.float64(1)
+    assert actual.dtype == "bfloat16"
+    assert actual.asnumpy().tolist() == [2, 5]
     with pytest.raises(TypeError, match="arrays must be dpnp.ndarray, got numpy.ndarray"):
         np.ones(2) * a
     x = dpnp.asarray(np.array([0.5, 4], "f4"), sycl_queue=queue)

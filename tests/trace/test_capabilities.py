@@ -22,5 +22,5 @@ def test_integers_saturate_or_not_but_those_of_seven_bits_never(engine, queue):
     a = rng.integers(200, 256, (8, 64)).astype(np.uint8)
     b = rng.choice([-1, 1], (1, 32)) * rng.integers(100, 128, (64, 32))
     for factors, is_right in ((b, not saturates(engine)), (np.clip(b, -64, 64), True)):
-        got = product_of_integers(queue, a, factors.astype(np.int8))
-        assert (got == a.astype(np.int32) @ factors.astype(np.int32)).all() == is_right
+        actual = product_of_integers(queue, a, factors.astype(np.int8))
+        assert (actual == a.astype(np.int32) @ factors.astype(np.int32)).all() == is_right

@@ -52,18 +52,18 @@ def test_numbers(narrow):
 
 @pytest.mark.parametrize("name", ["sum", "prod", "mean", "max", "min", "var", "std", "cumsum"])
 def test_methods_that_keep_the_dtype(narrow, name):
-    wanted = getattr(VALUES, name)
+    expected = getattr(VALUES, name)
     for options in ({}, {"axis": 1}):
-        made = getattr(narrow, name)(**options)
-        assert made.dtype == "bfloat16"
-        np.testing.assert_allclose(made.asnumpy(), wanted(**options), rtol=1e-2)
+        result = getattr(narrow, name)(**options)
+        assert result.dtype == "bfloat16"
+        np.testing.assert_allclose(result.asnumpy(), expected(**options), rtol=1e-2)
 
 
 @pytest.mark.parametrize("name", ["argmax", "argmin", "all", "any", "argsort", "tolist"])
 def test_methods_with_results_that_dpnp_has(narrow, name):
-    made = getattr(narrow, name)()
-    made = dpnp.asnumpy(made) if hasattr(made, "get_array") else made
-    np.testing.assert_array_equal(made, getattr(VALUES, name)())
+    result = getattr(narrow, name)()
+    result = dpnp.asnumpy(result) if hasattr(result, "get_array") else result
+    np.testing.assert_array_equal(result, getattr(VALUES, name)())
 
 
 @pytest.mark.parametrize(
@@ -72,9 +72,9 @@ def test_methods_with_results_that_dpnp_has(narrow, name):
      ("repeat", (2, 1)), ("diagonal", ()), ("clip", (0, 4)), ("round", ())],
 )  # fmt: skip
 def test_methods_that_move_elements(narrow, name, args):
-    made = getattr(narrow, name)(*args)
-    assert made.dtype == "bfloat16"
-    np.testing.assert_array_equal(made.asnumpy(), getattr(VALUES, name)(*args))
+    result = getattr(narrow, name)(*args)
+    assert result.dtype == "bfloat16"
+    np.testing.assert_array_equal(result.asnumpy(), getattr(VALUES, name)(*args))
 
 
 def test_packed_numbers_are_refused_by_name(queue):
@@ -86,9 +86,9 @@ def test_packed_numbers_are_refused_by_name(queue):
 @pytest.mark.parametrize("dtype", ALL)
 def test_pickle_and_copies(queue, dtype):
     array = sycl_dnn.asarray(np.arange(8, dtype="f4").reshape(2, 4), dtype, sycl_queue=queue)
-    for made in (copy.copy(array), copy.deepcopy(array), pickle.loads(pickle.dumps(array))):
-        assert (made.dtype, made.shape) == (array.dtype, array.shape)
-        np.testing.assert_array_equal(made.asnumpy(), array.asnumpy())
+    for result in (copy.copy(array), copy.deepcopy(array), pickle.loads(pickle.dumps(array))):
+        assert (result.dtype, result.shape) == (array.dtype, array.shape)
+        np.testing.assert_array_equal(result.asnumpy(), array.asnumpy())
     shallow = copy.copy(array)
     array.data[...] = 0
     assert shallow.asnumpy().any()
@@ -104,9 +104,9 @@ def test_to_numpy_and_back(queue, dtype):
     values = np.arange(8).reshape(2, 4) % 8
     array = sycl_dnn.asarray(values.astype(theirs), sycl_queue=queue)
     assert array.dtype == dtype
-    made = np.asarray(array)
-    assert made.dtype == theirs
-    np.testing.assert_array_equal(made.astype("f4"), values)
+    result = np.asarray(array)
+    assert result.dtype == theirs
+    np.testing.assert_array_equal(result.astype("f4"), values)
     wide = sycl_dnn.asarray(values.astype(theirs), "float32", sycl_queue=queue)
     np.testing.assert_array_equal(dpnp.asnumpy(wide), values)
     assert F.astype(wide, theirs).dtype == dtype
@@ -138,9 +138,9 @@ def test_torch_shares_memory_both_ways(narrow, queue):
         assert seen[0, 0] == 9.0
         assert torch.from_dlpack(narrow).dtype is torch.bfloat16
     theirs = torch.arange(6).reshape(2, 3).to(torch.bfloat16).T
-    made = sycl_dnn.asarray(theirs, sycl_queue=queue)
-    assert (made.dtype, made.shape) == ("bfloat16", (3, 2))
-    np.testing.assert_array_equal(made.asnumpy(), theirs.float().numpy())
+    result = sycl_dnn.asarray(theirs, sycl_queue=queue)
+    assert (result.dtype, result.shape) == ("bfloat16", (3, 2))
+    np.testing.assert_array_equal(result.asnumpy(), theirs.float().numpy())
 
 
 def test_torch_holds_the_memory_and_waits_for_it(queue):

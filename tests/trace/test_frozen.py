@@ -16,8 +16,8 @@ def test_plain_weights_may_be_written_between_calls(make):
     for _ in range(3):
         w -= 0.1 * make(16, 8, 3, 3)
         fresh = dpnp.asarray(dpnp.asnumpy(w), sycl_queue=w.sycl_queue)
-        wanted = dpnp.asnumpy(F.conv2d(x, fresh))
-        np.testing.assert_array_equal(dpnp.asnumpy(F.conv2d(x, w)), wanted)
+        expected = dpnp.asnumpy(F.conv2d(x, fresh))
+        np.testing.assert_array_equal(dpnp.asnumpy(F.conv2d(x, w)), expected)
 
 
 def n_packed(queue):

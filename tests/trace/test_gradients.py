@@ -27,7 +27,7 @@ _FIRST_ORDER = {
 
 @pytest.mark.parametrize("name", _FIRST_ORDER)
 def test_first_derivatives_have_the_steps_that_they_had(name, monkeypatch):
-    function, wanted = _FIRST_ORDER[name]
+    function, expected = _FIRST_ORDER[name]
     seen = []
 
     class Noting(executable.Executable):
@@ -41,9 +41,9 @@ def test_first_derivatives_have_the_steps_that_they_had(name, monkeypatch):
     x, w = on_device(np.ones((2, 3, 6, 6))), on_device(np.ones((4, 3, 2, 2)))
     sycl_dnn.vjp(function, x, w)
     names = [n for n in seen[1] if n != "reorder"]
-    assert {pattern for pattern in wanted if fnmatch.filter(names, pattern)} == set(wanted)
-    assert all(any(fnmatch.fnmatch(n, pattern) for pattern in wanted) for n in names)
-    assert len(fnmatch.filter(names, wanted[0])) <= 4
+    assert {pattern for pattern in expected if fnmatch.filter(names, pattern)} == set(expected)
+    assert all(any(fnmatch.fnmatch(n, pattern) for pattern in expected) for n in names)
+    assert len(fnmatch.filter(names, expected[0])) <= 4
 
 
 def test_a_learning_step_inside_a_loss_is_differentiable():
@@ -67,12 +67,12 @@ def test_a_learning_step_inside_a_loss_is_differentiable():
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [4, 16])
 def test_each_step_is_read_once_to_find_what_wrote_a_value(n, monkeypatch):
-    made, asked = [], []
+    result, asked = [], []
 
     class Counting(writers.Writers):
         def __init__(self):
             super().__init__()
-            made.append(self)
+            result.append(self)
 
         def of(self, storage, steps):
             found = super().of(storage, steps)
@@ -95,7 +95,7 @@ def test_each_step_is_read_once_to_find_what_wrote_a_value(n, monkeypatch):
         return sum(F.sum(g * g) for g in sycl_dnn.grad(loss)(heads, x))
 
     sycl_dnn.grad(slope)(heads, on_device(rng.normal(0, 1, (3, 4))))
-    (used,) = [w for w in made if w.n_read]
+    (used,) = [w for w in result if w.n_read]
     assert used.n_read <= 110 * n
     assert sum(asked) + len(asked) <= 30 * n
 
@@ -141,6 +141,6 @@ def test_a_value_is_differentiated_once(name, way):
     call = sycl_dnn.compile(call) if "compiled" in way else call
     d = A - B
     curvature = second(d) * (1 + 0.2 * value(d)) + 0.2 * first(d) ** 2
-    for got, sign in zip(call(a, b), (1, -1), strict=True):
+    for actual, sign in zip(call(a, b), (1, -1), strict=True):
         expected = sign * curvature * (DA - DB)
-        np.testing.assert_allclose(dpnp.asnumpy(got), expected, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(dpnp.asnumpy(actual), expected, rtol=1e-4, atol=1e-5)

@@ -59,18 +59,18 @@ WRITES = {
 @pytest.mark.parametrize("name", WRITES)
 @pytest.mark.parametrize("is_tied", [False, True])
 def test_writes_change_the_parameter_and_those_tied_to_it(name, is_tied):
-    write, wanted = WRITES[name]
+    write, expected = WRITES[name]
     net, other = nn.Linear(3, 2), nn.Linear(3, 2)
     if is_tied:
         other.weight = net.weight
     values = dpnp.asnumpy(net.weight)
     write(net.weight)
-    np.testing.assert_allclose(dpnp.asnumpy(net.weight), wanted(values), rtol=1e-6)
+    np.testing.assert_allclose(dpnp.asnumpy(net.weight), expected(values), rtol=1e-6)
     x = F.randn(4, 3)
-    want = dpnp.asnumpy(x) @ wanted(values).T + dpnp.asnumpy(net.bias)
+    want = dpnp.asnumpy(x) @ expected(values).T + dpnp.asnumpy(net.bias)
     np.testing.assert_allclose(dpnp.asnumpy(net(x)), want, rtol=1e-4, atol=1e-5)
     if is_tied:
-        np.testing.assert_allclose(dpnp.asnumpy(other.weight), wanted(values), rtol=1e-6)
+        np.testing.assert_allclose(dpnp.asnumpy(other.weight), expected(values), rtol=1e-6)
 
 
 def test_data_of_another_shape_replaces_the_parameter():
@@ -118,12 +118,12 @@ def test_writes_of_another_shape_are_refused():
 
 
 def test_a_parameter_is_read_and_written_before_a_module_has_it():
-    made = nn.Parameter(F.ones(2, 3))
-    made[0] = 4.0
-    made.mul_(2)
-    assert (made.shape, made.dim(), len(made)) == ((2, 3), 2, 2)
-    assert dpnp.asnumpy(made.data).tolist() == [[8, 8, 8], [2, 2, 2]]
-    assert made[0].tolist() == [8, 8, 8]
+    result = nn.Parameter(F.ones(2, 3))
+    result[0] = 4.0
+    result.mul_(2)
+    assert (result.shape, result.dim(), len(result)) == ((2, 3), 2, 2)
+    assert dpnp.asnumpy(result.data).tolist() == [[8, 8, 8], [2, 2, 2]]
+    assert result[0].tolist() == [8, 8, 8]
 
 
 SIGNS = {

@@ -20,8 +20,8 @@ def make(queue):
 def _counted(function, *args):
     """Return the compiled function after a call, and how many calls it recorded and replayed."""
     compiled = sycl_dnn.compile(function)
-    got = compiled(*args)
-    assert_same(got, function(*args), 2e-5)
+    actual = compiled(*args)
+    assert_same(actual, function(*args), 2e-5)
     return compiled, compiled._replays.n_calls, compiled._replays.n_replayed
 
 
@@ -116,9 +116,9 @@ def test_layouts_and_autocast_regions_are_part_of_the_key(make):
         return F.matmul(x, x), F.matmul(y, x), *narrow
 
     x = make(16, 16)
-    got, wanted = sycl_dnn.compile(function)(x), function(x)
-    assert [a.dtype for a in got] == [a.dtype for a in wanted]
-    for a, b in zip(got[:2], wanted[:2], strict=True):
+    actual, expected = sycl_dnn.compile(function)(x), function(x)
+    assert [a.dtype for a in actual] == [a.dtype for a in expected]
+    for a, b in zip(actual[:2], expected[:2], strict=True):
         assert_same(a, b, 2e-5)
 
 

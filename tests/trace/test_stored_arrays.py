@@ -24,10 +24,10 @@ def again(request):
 @pytest.mark.parametrize("shape", [(), (0, 3), (2, 3)])
 def test_arrays_are_equal_and_apart(shape, kind, again, queue):
     x = dpnp.ones(shape, dtype=kind, sycl_queue=queue)
-    made = again(x)
-    assert (made.shape, made.dtype) == (shape, x.dtype)
+    result = again(x)
+    assert (result.shape, result.dtype) == (shape, x.dtype)
     x[...] = 0
-    np.testing.assert_array_equal(dpnp.asnumpy(made), np.ones(shape, kind))
+    np.testing.assert_array_equal(dpnp.asnumpy(result), np.ones(shape, kind))
 
 
 def test_a_copy_is_on_the_same_queue_and_a_pickle_on_the_default_one(queue):
@@ -43,8 +43,8 @@ def test_a_view_is_its_elements(again, queue):
 
 def test_one_array_stays_one(again, queue):
     x = dpnp.ones(3, dtype="f4", sycl_queue=queue)
-    made = again({"a": x, "b": [x]})
-    assert made["a"] is made["b"][0] is not x
+    result = again({"a": x, "b": [x]})
+    assert result["a"] is result["b"][0] is not x
 
 
 def test_an_optimizer_goes_on_where_it_was(again, queue):
@@ -63,9 +63,9 @@ def test_an_optimizer_goes_on_where_it_was(again, queue):
 
 def test_averages_and_quantized_tensors(again, queue):
     x = dpnp.asarray(np.linspace(-1, 1, 8, dtype="f4").reshape(2, 4), sycl_queue=queue)
-    made = again(F.quantize_dynamic(x))
-    wanted = F.dequantize(F.quantize_dynamic(x))
-    np.testing.assert_array_equal(dpnp.asnumpy(F.dequantize(made)), dpnp.asnumpy(wanted))
+    result = again(F.quantize_dynamic(x))
+    expected = F.dequantize(F.quantize_dynamic(x))
+    np.testing.assert_array_equal(dpnp.asnumpy(F.dequantize(result)), dpnp.asnumpy(expected))
     net = nn.Linear(4, 2)
     ema = optim.EMA(0.9)
     state = ema.init(net)

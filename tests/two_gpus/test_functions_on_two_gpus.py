@@ -81,8 +81,8 @@ def test_gradients(queues):
         a, b, c = on(queue, x, w, g)
         result, pullback = sycl_dnn.vjp(F.linear, a, b)
         check(result, queue, x @ w.T)
-        for found, expected in zip(pullback(c)[:2], (g @ w, g.T @ x), strict=True):
-            check(found, queue, expected)
+        for actual, expected in zip(pullback(c)[:2], (g @ w, g.T @ x), strict=True):
+            check(actual, queue, expected)
 
 
 def test_arrays_of_two_gpus_are_refused_by_name(queues):

@@ -47,10 +47,10 @@ def main(example: Example) -> None:
     for rows in (1, 100):
         src = example.rng.integers(0, 256, (rows, K), dtype="u1")
         dst = example.empty(desc((rows, N), "ab", "u8"))
-        got = example.run(pd, src=example.memory(src), dst=dst, **constants)
+        actual = example.run(pd, src=example.memory(src), dst=dst, **constants)
         exact = SRC_SCALE * (src.astype("f8") - SRC_ZERO) @ (scales * integers.astype("f8"))
-        wanted = np.clip(np.rint(np.maximum(exact, 0) / DST_SCALE) + DST_ZERO, 0, 255)
-        example.compare_integers(f"{rows} rows", got["dst"], wanted)
+        expected = np.clip(np.rint(np.maximum(exact, 0) / DST_SCALE) + DST_ZERO, 0, 255)
+        example.compare_integers(f"{rows} rows", actual["dst"], expected)
 
 
 if __name__ == "__main__":

@@ -49,7 +49,7 @@ def main(example: Example) -> None:
     pd = dnnl.matmul(
         example.engine, src=src.desc, weights=weights.desc, dst=desc((M, N), "ab"), attr=attr
     )
-    got = example.run(
+    actual = example.run(
         pd,
         src=src,
         weights=weights,
@@ -57,7 +57,7 @@ def main(example: Example) -> None:
         attr_scales_weights=weights_scale,
         attr_zero_points_src=src_zero,
     )
-    product, exact = example.values(got["dst"]), a.astype("f8") @ b
+    product, exact = example.values(actual["dst"]), a.astype("f8") @ b
     example.compare("product of integers", product, exact, 0.03)
     if not example.options.no_check:
         integers, scale, zero = quantize(example, "C", product, "u8")

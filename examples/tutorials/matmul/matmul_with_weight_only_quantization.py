@@ -31,7 +31,7 @@ def main(example: Example) -> None:
         dst=desc((M, N), "ab"),
         attr=attr,
     )
-    got = example.run(
+    actual = example.run(
         pd,
         src=example.memory(src),
         weights=example.memory(weights),
@@ -39,7 +39,7 @@ def main(example: Example) -> None:
         attr_zero_points_weights=example.memory(zeros),
     )
     exact = (weights - np.repeat(zeros, GROUP, 0).astype("f8")) * np.repeat(scales, GROUP, 0)
-    example.compare("dst", got["dst"], src @ exact)
+    example.compare("dst", actual["dst"], src @ exact)
 
 
 if __name__ == "__main__":

@@ -61,12 +61,12 @@ def main(example: Example) -> None:
     src, src_scales, a = quantize(example, example.normal(M, K), "ab")
     weights, weights_scales, b = quantize(example, example.normal(N, K), "ba")
     scales = {"attr_scales_src": src_scales, "attr_scales_weights": weights_scales}
-    got = example.run(pd, src=src, weights=weights, **scales)["dst"]
-    wanted = a.astype("f8") @ b.T
-    example.compare("product", got, wanted)
-    dst, dst_scales, meant = quantize(example, example.values(got), "ab")
+    actual = example.run(pd, src=src, weights=weights, **scales)["dst"]
+    expected = a.astype("f8") @ b.T
+    example.compare("product", actual, expected)
+    dst, dst_scales, meant = quantize(example, example.values(actual), "ab")
     print(f"dst: {dst.desc}, scales: {dst_scales.desc}")
-    example.compare("dst", meant, wanted, 2**-3)
+    example.compare("dst", meant, expected, 2**-3)
 
 
 if __name__ == "__main__":

@@ -39,10 +39,10 @@ def main(example: Example) -> None:
         a, src = operand(example, trans_a, m, k)
         b, weights = operand(example, trans_b, k, n)
         dst = example.empty(dnnl.MemoryDesc((m, n), dnnl.data_type.f32))
-        got = example.run(
+        actual = example.run(
             pd, src=src, weights=weights, dst=dst, attr_scales_weights=example.memory([alpha])
         )
-        example.compare(f"{trans_a}{trans_b} {m}x{n}x{k}", got["dst"], alpha * (a @ b))
+        example.compare(f"{trans_a}{trans_b} {m}x{n}x{k}", actual["dst"], alpha * (a @ b))
 
 
 if __name__ == "__main__":

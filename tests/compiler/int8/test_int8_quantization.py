@@ -31,17 +31,17 @@ def test_a_product_is_exact_for_rounded_operands(form, rest, sign, make, queue):
     x, w, b = sign(make(5, 32, *rest)), make(24, 32, *rest), make(24)
     # All weights at the ends of their range: saturation in 16 bits gives large errors.
     w = dpnp.sign(w) * 0.7 + w * 1e-3
-    made, _ = sycl_dnn.quantize(sycl_dnn.compile(lambda a: form(a, w, b)), [x])
-    got = dpnp.asnumpy(made(x)).reshape(5, 24)
+    result, _ = sycl_dnn.quantize(sycl_dnn.compile(lambda a: form(a, w, b)), [x])
+    actual = dpnp.asnumpy(result(x)).reshape(5, 24)
     values, weights = (dpnp.asnumpy(a).astype(np.float64).reshape(-1, 32) for a in (x, w))
-    if made.explain(x).parts[-1].fused:  # in integers
+    if result.explain(x).parts[-1].fused:  # in integers
         most = 64 if saturates(queue) else 127
         weights = _rounded(weights, np.abs(weights).max(1, keepdims=True) / most, 0, -most, most)
         is_signed = sign is not dpnp.abs and not saturates(queue)
         values = (_as_int8 if is_signed else _as_uint8)(values)
-    assert_in_integers(made.explain(x), queue)
-    wanted = values @ weights.T + dpnp.asnumpy(b)
-    np.testing.assert_allclose(got, wanted, atol=2e-4 * np.abs(wanted).max())
+    assert_in_integers(result.explain(x), queue)
+    expected = values @ weights.T + dpnp.asnumpy(b)
+    np.testing.assert_allclose(actual, expected, atol=2e-4 * np.abs(expected).max())
 
 
 FORMS = {
@@ -66,9 +66,9 @@ def test_forms(form, sign, dtype, make, queue):
     x, w, b = (make(*s) for s in shapes)
     x = SIGNS[sign](x)
     compiled = sycl_dnn.compile(lambda a: function(a, w, b), dtype=dtype)
-    made, accuracy = sycl_dnn.quantize(compiled, [x])
+    result, accuracy = sycl_dnn.quantize(compiled, [x])
     assert accuracy[0].relative < 0.02, str(accuracy[0])
-    report = made.explain(x)
+    report = result.explain(x)
     assert_in_integers(report, queue)
     assert not slow_parts(report, queue), str(report)
 
@@ -83,11 +83,11 @@ def test_a_chain_with_a_residual_stays_in_integers(make):
         return F.conv2d(F.max_pool2d(x, 2), w[3])
 
     x = make(2, 16, 8, 8)
-    made, accuracy = sycl_dnn.quantize(sycl_dnn.compile(block), [x])
-    report = made.explain(x)
+    result, accuracy = sycl_dnn.quantize(sycl_dnn.compile(block), [x])
+    report = result.explain(x)
     assert [p.dtype for p in report.parts if p.row != "reorder"] == ["uint8"] * 4 + ["float32"]
     assert accuracy[0].relative < 0.03
-    assert_same(made(x), block(x), 0.1)
+    assert_same(result(x), block(x), 0.1)
 
 
 def test_a_residual_of_another_type_than_the_result(make):
@@ -100,9 +100,9 @@ def test_a_residual_of_another_type_than_the_result(make):
         return F.conv2d(x, w[3])
 
     x = make(2, 16, 4, 4)
-    made, accuracy = sycl_dnn.quantize(sycl_dnn.compile(block), [x])
+    result, accuracy = sycl_dnn.quantize(sycl_dnn.compile(block), [x])
     assert accuracy[0].relative < 0.03, str(accuracy[0])
-    assert_same(made(x), block(x), 0.1)
+    assert_same(result(x), block(x), 0.1)
 
 
 @pytest.mark.slow
@@ -116,18 +116,18 @@ def test_pooling_without_fast_integer_kernels_computes_in_float32(n, make):
         return F.conv2d(F.max_pool2d(x, 3, stride=2, padding=1), last)
 
     x = make(1, 3, n, n)
-    made, accuracy = sycl_dnn.quantize(sycl_dnn.compile(stem), [x])
+    result, accuracy = sycl_dnn.quantize(sycl_dnn.compile(stem), [x])
     assert accuracy[0].relative < 0.03, str(accuracy[0])
-    assert_same(made(x), stem(x), 0.1)
+    assert_same(result(x), stem(x), 0.1)
 
 
 def test_other_shapes_use_the_same_ranges(make):
     w, b = make(24, 16, 3, 3), make(24)
     compiled = sycl_dnn.compile(lambda x: F.relu(F.conv2d(x, w, b, padding=1)))
-    made, _ = sycl_dnn.quantize(compiled, [make(2, 16, 8, 8), make(1, 16, 8, 8)])
+    result, _ = sycl_dnn.quantize(compiled, [make(2, 16, 8, 8), make(1, 16, 8, 8)])
     x = make(3, 16, 5, 7)
-    assert_same(made(x), compiled(x), 0.05)
-    assert any("x int8" in t for p in made.explain(x).parts for t in p.fused)
+    assert_same(result(x), compiled(x), 0.05)
+    assert any("x int8" in t for p in result.explain(x).parts for t in p.fused)
 
 
 def test_percentiles_exclude_outliers(make):
@@ -137,8 +137,8 @@ def test_percentiles_exclude_outliers(make):
     rest = lambda f: dpnp.asnumpy(f(x))[1:]  # noqa: E731
     errors = {}
     for method in ("minmax", "percentile"):
-        made, _ = sycl_dnn.quantize(compiled, [x], method)
-        errors[method] = np.abs(rest(made) - rest(compiled)).max()
+        result, _ = sycl_dnn.quantize(compiled, [x], method)
+        errors[method] = np.abs(rest(result) - rest(compiled)).max()
     assert errors["percentile"] < errors["minmax"] / 10
 
 
@@ -178,13 +178,13 @@ def test_concatenations_stay_in_integers_of_one_scale(dtype, make):
     shapes = (8, 8, 3, 3), (8, 8, 1, 1), (8, 8, 2, 2), (4, 16, 1, 1)
     function, x = _skip([make(*s) / 4 for s in shapes]), make(2, 8, 8, 8)
     compiled = sycl_dnn.compile(function, dtype=dtype)
-    made, accuracy = sycl_dnn.quantize(compiled, [x])
-    report = made.explain(x)
+    result, accuracy = sycl_dnn.quantize(compiled, [x])
+    report = result.explain(x)
     assert _joined_dtype(report) in ("int8", "uint8")
     last = [p.dtype for p in report.parts if p.row != "reorder"][-1]
     assert last != _joined_dtype(report)
     assert accuracy[0].relative < 0.04
-    assert_same(made(x), function(x), 0.1)
+    assert_same(result(x), function(x), 0.1)
 
 
 def test_concatenation_read_in_float_is_computed_in_float(make):
@@ -194,8 +194,8 @@ def test_concatenation_read_in_float_is_computed_in_float(make):
         y, z = F.relu(F.conv2d(a, w[0])), F.relu(F.conv2d(a, w[1]))
         return F.softmax(F.cat([y, z], 1), 1), F.conv2d(y, w[2])
 
-    made, accuracy = sycl_dnn.quantize(sycl_dnn.compile(function), [x])
-    assert _joined_dtype(made.explain(x)) == "float32"
+    result, accuracy = sycl_dnn.quantize(sycl_dnn.compile(function), [x])
+    assert _joined_dtype(result.explain(x)) == "float32"
     assert all(a.relative < 0.05 for a in accuracy)
 
 
@@ -206,8 +206,8 @@ def test_integer_parts_are_written_in_place(make):
         parts = [F.relu(F.linear(a, w[0])), F.gelu(F.linear(a, w[1]))]
         return F.linear(F.cat(parts, 1), w[2])
 
-    made, accuracy = sycl_dnn.quantize(sycl_dnn.compile(function), [x])
-    report = made.explain(x)
+    result, accuracy = sycl_dnn.quantize(sycl_dnn.compile(function), [x])
+    report = result.explain(x)
     assert not [p for p in report.parts if p.row == "concat"], str(report)
     assert len({p.dtype for p in report.parts[1:-1]}) == 1, str(report)
     assert accuracy[0].relative < 0.03

@@ -69,8 +69,8 @@ def test_the_last_part_may_be_shorter(batch, sizes, monkeypatch, make):
     assert max(_times(report)) == len(sizes), str(report)
     plan = sycl_dnn.compile(function)._program((x,), {})
     cut = [n for n in plan.graph.nodes if n.part[1] > 1]
-    made = {n.part[0]: n.dst.desc.dims[0] for n in cut}
-    assert [made[i] for i in range(len(sizes))] == sizes
+    result = {n.part[0]: n.dst.desc.dims[0] for n in cut}
+    assert [result[i] for i in range(len(sizes))] == sizes
 
 
 @pytest.mark.parametrize(
@@ -129,11 +129,11 @@ def test_channels_as_many_as_the_batch(small_cache, make):
 
 def test_integers_in_parts(small_cache, make):
     function, x = _block(make), make(8, 16, 24, 24)
-    made, accuracy = sycl_dnn.quantize(sycl_dnn.compile(function), [x])
+    result, accuracy = sycl_dnn.quantize(sycl_dnn.compile(function), [x])
     whole = sycl_dnn.compile(function, passes={"slice_batches": False})
     assert accuracy[0].relative < 0.05
-    assert max(_times(made.explain(x))) > 1, str(made.explain(x))
-    assert_same(made(x), sycl_dnn.quantize(whole, [x])[0](x), 1e-5)
+    assert max(_times(result.explain(x))) > 1, str(result.explain(x))
+    assert_same(result(x), sycl_dnn.quantize(whole, [x])[0](x), 1e-5)
 
 
 def test_another_batch_size_is_sliced_separately(small_cache, make):
@@ -170,7 +170,7 @@ def test_in_place_results_are_not_sliced(small_cache, make):
     w = make(16, 16, 3, 3) / 12
     function = lambda x: F.conv2d(F.relu(F.max_pool2d(x, 3, 1, 1)), w, padding=1)  # noqa: E731
     x = make(8, 16, 24, 24)
-    wanted = function(x)
+    expected = function(x)
     compiled = sycl_dnn.compile(function)
     assert compiled(x, out=x) is x
-    assert_same(x, wanted)
+    assert_same(x, expected)

@@ -192,8 +192,8 @@ def test_a_chain_is_fused_with_one_descriptor(make, shared):
     x, w, p = make(*C), make(*K3), make(1, 32, 1, 1)
     fused = sycl_dnn.compile(function, constants="w")
     asked = []
-    made = shared.described_or_none
-    shared.described_or_none = lambda *given: asked.append(given[1]) or made(*given)
+    result = shared.described_or_none
+    shared.described_or_none = lambda *given: asked.append(given[1]) or result(*given)
     report = fused.explain(x, w, p)
     assert asked.count("convolution_forward") == 1
     assert [len(part.fused) for part in report.parts if part.fused] == [4]
@@ -204,12 +204,12 @@ def test_the_first_of_a_chain_is_fused_if_all_are_refused(make, shared):
     def function(x, w):
         return F.tanh(F.relu(F.conv2d(x, w, padding=1)))
 
-    made = shared.described_or_none
+    result = shared.described_or_none
 
     def one_at_most(engine, row, params, attr):
         if attr is not None and len(shared_descriptors.post_ops_of(attr)) > 1:
             return None
-        return made(engine, row, params, attr)
+        return result(engine, row, params, attr)
 
     shared.described_or_none = one_at_most
     x, w = make(*C), make(*K3)
@@ -228,13 +228,13 @@ def test_what_is_folded_and_what_follows_has_one_descriptor(make, shared, is_ref
         return F.tanh(F.relu((F.conv2d(x, w, padding=1) * a + b) * a))
 
     asked = []
-    made = shared.described_or_none
+    result = shared.described_or_none
 
     def fewer(engine, row, params, attr):
         n_post_ops = 0 if attr is None else len(shared_descriptors.post_ops_of(attr))
         if row == "convolution_forward":
             asked.append(n_post_ops)
-        return None if is_refused and n_post_ops else made(engine, row, params, attr)
+        return None if is_refused and n_post_ops else result(engine, row, params, attr)
 
     shared.described_or_none = fewer
     x, fused = make(*C), sycl_dnn.compile(function)

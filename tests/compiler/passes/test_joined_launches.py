@@ -14,10 +14,10 @@ from sycl_dnn.compiler.passes import joined_launches
 
 def compiled_twice(function, *args):
     """Return the rows of the steps, joined, after comparing the results of separate launches."""
-    made = [sycl_dnn.compile(function, passes={"join_launches": on}) for on in (True, False)]
-    for a, b in zip(*(one(*args) for one in made), strict=True):
+    result = [sycl_dnn.compile(function, passes={"join_launches": on}) for on in (True, False)]
+    for a, b in zip(*(one(*args) for one in result), strict=True):
         np.testing.assert_array_equal(dpnp.asnumpy(a), dpnp.asnumpy(b))
-    return [part.row for part in made[0].explain(*args).parts]
+    return [part.row for part in result[0].explain(*args).parts]
 
 
 def test_arrays_of_any_size_and_layout(queue):
@@ -114,9 +114,9 @@ def test_constants_are_not_joined_with_arguments(queue):
     step = sycl_dnn.compile(lambda x, c: (F.sin(F.exp(x)), F.sin(F.exp(c))), constants=("c",))
     parts = step.explain(x, constant).parts
     assert not any(part.row.startswith("joined_") for part in parts)
-    for found, given in zip(step(x, constant), (x, constant), strict=True):
-        wanted = np.sin(np.exp(dpnp.asnumpy(given)))
-        np.testing.assert_allclose(dpnp.asnumpy(found), wanted, rtol=1e-5, atol=1e-6)
+    for actual, given in zip(step(x, constant), (x, constant), strict=True):
+        expected = np.sin(np.exp(dpnp.asnumpy(given)))
+        np.testing.assert_allclose(dpnp.asnumpy(actual), expected, rtol=1e-5, atol=1e-6)
 
 
 def test_memory_is_not_kept_for_a_launch(queue, monkeypatch):
@@ -157,5 +157,5 @@ def test_parts_of_a_concatenation_are_written_in_place(queue):
 
 def test_arrays_that_only_dpnp_has_are_left_alone(queue):
     x, y = (dpnp.asarray(v, dtype="u4", sycl_queue=queue) for v in ([5, 7, 9], [3, 4, 5]))
-    made = sycl_dnn.compile(lambda x, y: F.remainder(x, y))(x, y)
-    assert made.asnumpy().tolist() == [2, 3, 4]
+    result = sycl_dnn.compile(lambda x, y: F.remainder(x, y))(x, y)
+    assert result.asnumpy().tolist() == [2, 3, 4]

@@ -53,8 +53,8 @@ CASES = {
 def test_values_are_equal_in_fewer_steps(case, queue):
     function, n_steps = CASES[case]
     args = (normal(queue, 6, 40), normal(queue, 40, seed=1), normal(queue, 2, 8, 5, 7, seed=2))
-    (fused, got), (apart, expected) = compiled_twice(function, *args)
-    for a, b in zip(got, expected, strict=True):
+    (fused, actual), (apart, expected) = compiled_twice(function, *args)
+    for a, b in zip(actual, expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=2e-6, atol=2e-6)
     assert fused <= apart
     assert fused <= n_steps
@@ -68,14 +68,14 @@ def test_reductions_of_the_same_elements_are_one_pass(dim, queue):
     def function(x):
         return F.sum(x, dim), F.sum(F.square(x), dim), F.amax(x, dim)
 
-    (fused, got), (apart, expected) = compiled_twice(function, x)
-    for a, b in zip(got, expected, strict=True):
+    (fused, actual), (apart, expected) = compiled_twice(function, x)
+    for a, b in zip(actual, expected, strict=True):
         np.testing.assert_array_equal(a, b)
     assert fused == 1 < apart
     others = (lambda x: (F.sum(x, 0), F.sum(x, 1)), lambda x: (F.sum(x[:100], 0), F.sum(x, 0)))
     for other in others:
-        (fused, got), (apart, expected) = compiled_twice(other, x)
-        for a, b in zip(got, expected, strict=True):
+        (fused, actual), (apart, expected) = compiled_twice(other, x)
+        for a, b in zip(actual, expected, strict=True):
             np.testing.assert_array_equal(a, b)
         assert fused == apart
 
@@ -83,10 +83,10 @@ def test_reductions_of_the_same_elements_are_one_pass(dim, queue):
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_values_in_between_are_rounded_as_apart(dtype, queue):
     x = F.astype(normal(queue, 5, 33), dtype)
-    (fused, got), (apart, expected) = compiled_twice(
+    (fused, actual), (apart, expected) = compiled_twice(
         lambda x: F.sum(F.sin(F.exp(x) + x) * 3.0, -1).astype("float32"), x
     )
-    np.testing.assert_array_equal(got[0], expected[0])
+    np.testing.assert_array_equal(actual[0], expected[0])
     assert fused < apart
 
 
@@ -100,11 +100,11 @@ def test_arrays_that_are_updated_in_between_are_not_read_later(queue):
         state = state + x
         return F.sin(before) + F.exp(state), state
 
-    made, after = step(x, state)
+    result, after = step(x, state)
     x = dpnp.asnumpy(x)
     np.testing.assert_allclose(dpnp.asnumpy(after), known + x, rtol=1e-6)
     expected = np.sin(np.exp(known)) + np.exp(known + x)
-    np.testing.assert_allclose(dpnp.asnumpy(made), expected, rtol=2e-5, atol=2e-6)
+    np.testing.assert_allclose(dpnp.asnumpy(result), expected, rtol=2e-5, atol=2e-6)
 
 
 def test_a_result_may_overwrite_an_argument(queue):
@@ -143,10 +143,10 @@ def test_special_values_are_as_eager(value, queue):
 @pytest.mark.parametrize("order", [(1, 0), (0, 1)])
 def test_axes_in_any_order(order, queue):
     x = dpnp.transpose(normal(queue, 12, 20), order)
-    (_, got), (_, expected) = compiled_twice(
+    (_, actual), (_, expected) = compiled_twice(
         lambda x: (F.sin(F.exp(x)), F.sum(F.exp(F.sin(x)), 0), F.sum(F.sin(x) + x, 1)), x
     )
-    for a, b in zip(got, expected, strict=True):
+    for a, b in zip(actual, expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=2e-6, atol=2e-6)
 
 
@@ -159,8 +159,8 @@ def test_long_chains_become_several_kernels(queue):
             x = F.sin(x) + other
         return x
 
-    (fused, got), (apart, expected) = compiled_twice(function, x, others)
-    np.testing.assert_allclose(got[0], expected[0], rtol=1e-5, atol=1e-5)
+    (fused, actual), (apart, expected) = compiled_twice(function, x, others)
+    np.testing.assert_allclose(actual[0], expected[0], rtol=1e-5, atol=1e-5)
     assert 1 < fused < 10 < apart
 
 
@@ -172,10 +172,10 @@ def test_steps_that_stay_apart_still_run_in_order(queue):
         loss = F.triplet_margin_loss(x, x, y, reduction="none", swap=True)
         return F.sum(loss) + F.binary_cross_entropy_with_logits(x, F.sigmoid(y))
 
-    (_, got), (_, expected) = compiled_twice(
+    (_, actual), (_, expected) = compiled_twice(
         lambda x, y: sycl_dnn.grad(distances, argnums=(0, 1))(x, y), x, y
     )
-    for a, b in zip(got, expected, strict=True):
+    for a, b in zip(actual, expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
 
 
@@ -199,8 +199,8 @@ def test_sums_in_two_launches_read_what_is_written(queue):
         y = F.exp(x)
         return F.sum(y), F.sin(y) + 1.0, F.sum(F.sin(y))
 
-    (_, got), (_, expected) = compiled_twice(function, x)
-    for a, b in zip(got, expected, strict=True):
+    (_, actual), (_, expected) = compiled_twice(function, x)
+    for a, b in zip(actual, expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=2e-6, atol=2e-6)
 
 
@@ -223,8 +223,8 @@ def drawn(seed, n):
         values = [x]
         for is_two, which, a, b in plan:
             left, right = values[a % len(values)], values[b % len(values)]
-            made = two[which % len(two)](left, right) if is_two else one[which % len(one)](left)
-            values.append(F.clamp(made, -4.0, 4.0))
+            result = two[which % len(two)](left, right) if is_two else one[which % len(one)](left)
+            values.append(F.clamp(result, -4.0, 4.0))
         return (values[-1], *[v for v, keep in zip(values[1:-1], kept, strict=False) if keep])
 
     return function
@@ -236,15 +236,15 @@ def drawn(seed, n):
 def test_drawn_functions_have_equal_values(seed, size, queue):
     x = normal(queue, *size, seed=seed)
     function = drawn(seed, 12)
-    (_, got), (_, expected) = compiled_twice(function, x)
-    for a, b in zip(got, expected, strict=True):
+    (_, actual), (_, expected) = compiled_twice(function, x)
+    for a, b in zip(actual, expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
 
     def total(x):
         return sum(F.mean(v) for v in function(x))
 
-    (_, (got,)), (_, (expected,)) = compiled_twice(sycl_dnn.grad(total), x)
-    far = ~np.isclose(got, expected, rtol=1e-3, atol=1e-3 * abs(expected).max())
+    (_, (actual,)), (_, (expected,)) = compiled_twice(sycl_dnn.grad(total), x)
+    far = ~np.isclose(actual, expected, rtol=1e-3, atol=1e-3 * abs(expected).max())
     # Rounding decides on which side of a bound, or of an equal element, a few elements are.
     assert far.sum() <= 1 + far.size // 1000
 
@@ -263,8 +263,8 @@ def test_a_step_of_an_lstm_is_two_products_and_one_kernel(queue):
         return F.stack((h, c)), F.relu(h)
 
     args = [normal(queue, 1, width, seed=k) for k in (5, 6, 7)]
-    (fused, got), (_, expected) = compiled_twice(step, *args)
-    for a, b in zip(got, expected, strict=True):
+    (fused, actual), (_, expected) = compiled_twice(step, *args)
+    for a, b in zip(actual, expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=2e-6, atol=2e-6)
     assert fused == 3
 
@@ -280,9 +280,9 @@ def test_readers_stay_between_the_writers_of_a_value(queue):
         return early, F.exp(F.sin(second[:, 8:16])) + early, second
 
     args = (normal(queue, 3, 24, seed=2), normal(queue, 3, 24, seed=3))
-    (_, got), (_, expected) = compiled_twice(f, *args)
-    wanted = [dpnp.asnumpy(v) for v in f(*args)]
-    for a, b, c in zip(got, expected, wanted, strict=True):
+    (_, actual), (_, expected) = compiled_twice(f, *args)
+    reference = [dpnp.asnumpy(v) for v in f(*args)]
+    for a, b, c in zip(actual, expected, reference, strict=True):
         np.testing.assert_allclose(a, c, rtol=2e-5, atol=2e-6)
         np.testing.assert_allclose(b, c, rtol=2e-5, atol=2e-6)
 
@@ -294,8 +294,8 @@ def test_small_values_are_read_in_any_layout(n_channels, queue):
     x = normal(queue, 1, 2, 18, seed=2)
 
     def f(x):
-        made = F.conv1d(x, weight)
-        return F.sqrt(F.square(made[:, :n_channels]) + F.square(made[:, n_channels:]))
+        result = F.conv1d(x, weight)
+        return F.sqrt(F.square(result[:, :n_channels]) + F.square(result[:, n_channels:]))
 
     compiled = sycl_dnn.compile(f)
     np.testing.assert_allclose(dpnp.asnumpy(compiled(x)), dpnp.asnumpy(f(x)), rtol=2e-5, atol=2e-5)

@@ -26,9 +26,9 @@ SIZES = [(96, 64), (32, 96), (160, 32), (64, 160), (7, 64)]
 def blocks(n, k, seed):
     """Return the matrix with small numbers in blocks."""
     rng = np.random.default_rng(seed)
-    made = rng.integers(-128, 128, (n, k // 32, 34)).astype("i1")
-    made[..., :2] = np.full((n, k // 32, 1), 0.01, "f2").view("i1")
-    return dpnp.asarray(made.reshape(n, -1).view("u1"))
+    result = rng.integers(-128, 128, (n, k // 32, 34)).astype("i1")
+    result[..., :2] = np.full((n, k // 32, 1), 0.01, "f2").view("i1")
+    return dpnp.asarray(result.reshape(n, -1).view("u1"))
 
 
 @pytest.fixture(scope="module")
@@ -38,10 +38,10 @@ def matrices():
 
 def chain(x, matrices):
     """Return all products."""
-    made = []
+    result = []
     for matrix in matrices:
-        made.append(packed_linears(made[-1] if made else x, [matrix], "Q8_0")[0])
-    return made
+        result.append(packed_linears(result[-1] if result else x, [matrix], "Q8_0")[0])
+    return result
 
 
 def compiled(is_on=True, function=chain, donate=()):
@@ -71,10 +71,10 @@ def test_a_group_that_waits_leaves_the_rest_to_others(matrices, monkeypatch):
     monkeypatch.setattr(launch_sequences, "units", lambda _: 4)
     sequence_source.cache_clear()
     x, one = F.randn(2, 64), compiled()
-    wanted = [dpnp.asnumpy(y) for y in compiled(False)(x, matrices)]
+    expected = [dpnp.asnumpy(y) for y in compiled(False)(x, matrices)]
     for _ in range(200):
-        made = one(x, matrices)
-        for a, b in zip(made, wanted, strict=True):
+        result = one(x, matrices)
+        for a, b in zip(result, expected, strict=True):
             np.testing.assert_array_equal(dpnp.asnumpy(a), b)
     sequence_source.cache_clear()
 
@@ -82,13 +82,13 @@ def test_a_group_that_waits_leaves_the_rest_to_others(matrices, monkeypatch):
 def test_threads_share_a_program(matrices):
     one, many = compiled(), compiled(False)
     given = [F.randn(2, 64) for _ in range(4)]
-    wanted = [dpnp.asnumpy(many(x, matrices)[-1]) for x in given]
+    expected = [dpnp.asnumpy(many(x, matrices)[-1]) for x in given]
     one(given[0], matrices)
     wrong = []
 
     def run(i):
         for _ in range(30):
-            if not np.array_equal(dpnp.asnumpy(one(given[i], matrices)[-1]), wanted[i]):
+            if not np.array_equal(dpnp.asnumpy(one(given[i], matrices)[-1]), expected[i]):
                 wrong.append(i)
 
     in_threads(4, run)
@@ -102,8 +102,8 @@ def test_few_launches_stay_apart(matrices):
 
 def test_other_steps_divide_sequences(matrices):
     def twice(x, matrices):
-        made = F.sort(chain(x, matrices[:4])[-1])[0]
-        return chain(made, matrices[:4])[-1]
+        result = F.sort(chain(x, matrices[:4])[-1])[0]
+        return chain(result, matrices[:4])[-1]
 
     x = F.randn(3, 64)
     rows = [part.row for part in compiled(function=twice).explain(x, matrices).parts]
@@ -126,8 +126,8 @@ def test_constants_are_computed_once(matrices):
 
     x, y = F.randn(3, 64), F.randn(3, 7)
     frozen = sycl_dnn.compile(last, constants=("x", "matrices"))
-    wanted = dpnp.asnumpy(compiled(False, last)(x, y, matrices))
-    np.testing.assert_array_equal(dpnp.asnumpy(frozen(x, y, matrices)), wanted)
+    expected = dpnp.asnumpy(compiled(False, last)(x, y, matrices))
+    np.testing.assert_array_equal(dpnp.asnumpy(frozen(x, y, matrices)), expected)
     with sycl_dnn.profile() as found:
         frozen(x, y, matrices)
     assert [r.name for r in found.records] == ["binary"]
@@ -137,13 +137,13 @@ def test_caches_are_overwritten_in_place():
     """Attention of five layers, each with its own donated cache."""
 
     def step(x, caches, places):
-        made = []
+        result = []
         for cache in caches:
             heads = [x, x, x]
             mask = F.zeros((2, 1, 1, 32))
             x, cache = cached_attention(heads, None, cache, places, mask, Scores(0.25), "")
-            made.append(cache)
-        return x, made
+            result.append(cache)
+        return x, result
 
     def caches():
         return [tuple(F.add(zeros, float(i)) for i in (1, 2)) for _ in range(5)]
@@ -175,10 +175,10 @@ def test_sources_with_the_same_names():
     text += "__kernel void run(__global int *y, int n) {{\n    y[get_group_id(0)] = twice(n);\n}}\n"
     sources = [Source(text.format(n), "run", 1, 1) for n in (2, 3)]
     launches = [Launch(source, (i,), (5,), 3) for i, source in enumerate(sources)]
-    made = sequence_source(tuple(sources))
-    assert made.count("#undef N\n") == made.count("#undef wide\n") == 2
-    assert "void run_1" not in made  # a macro renames it
-    assert "#define run run_1" in made
+    result = sequence_source(tuple(sources))
+    assert result.count("#undef N\n") == result.count("#undef wide\n") == 2
+    assert "void run_1" not in result  # a macro renames it
+    assert "#define run run_1" in result
     assert facts_of(launches) == [2, 6, 0, 0, 0, 3, 0, 12, 1, 6, 0, 14, 0, 5, 1, 5]
 
 
@@ -196,7 +196,7 @@ def test_kernels_in_a_sequence_are_not_built_alone(matrices, tmp_path, monkeypat
     monkeypatch.setattr(building, "_found", noted)
     x = F.randn(3, 64)
     one, many = compiled(), compiled(False)
-    found, wanted = one(x, matrices), many(x, matrices)
-    for a, b in zip(found, wanted, strict=True):
+    actual, expected = one(x, matrices), many(x, matrices)
+    for a, b in zip(actual, expected, strict=True):
         np.testing.assert_array_equal(dpnp.asnumpy(a), dpnp.asnumpy(b))
     assert names == [launches_in_sequence.NAME, "packed_products", "packed_products"]

@@ -21,12 +21,12 @@ def test_prelu_keeps_the_sign_of_zero(slopes, is_multiplied):
     def positive(x, w):
         return F.relu(F.conv2d(x, w) if is_multiplied else x + x)
 
-    found = sycl_dnn.compile(lambda x, w, a: F.prelu(positive(x, w), a))(x, weights, slopes)
+    actual = sycl_dnn.compile(lambda x, w, a: F.prelu(positive(x, w), a))(x, weights, slopes)
     y = positive(x, weights).asnumpy()
     factor = slopes.asnumpy().reshape(1, -1, 1, 1)
     expected = np.where(y > 0, y, factor * y)
-    np.testing.assert_allclose(found.asnumpy(), expected, rtol=1e-5, atol=1e-6)
-    assert (np.signbit(found.asnumpy()) == np.signbit(expected)).all()
+    np.testing.assert_allclose(actual.asnumpy(), expected, rtol=1e-5, atol=1e-6)
+    assert (np.signbit(actual.asnumpy()) == np.signbit(expected)).all()
 
 
 @pytest.mark.parametrize("shape", [(2, 8, 3, 3), (2, 8, 5), (4, 8), (2, 8, 2, 2, 2)])

@@ -59,6 +59,6 @@ def test_residuals_and_integers_stay_correct(make):
     w, v, x, z = make(64, 48), make(48, 64), make(1, 48), make(1, 48)
     function = lambda a, c: F.linear(F.relu(F.linear(a, w)), v) + c  # noqa: E731
     compiled_as_eager(function, x, z)
-    made, accuracy = sycl_dnn.quantize(sycl_dnn.compile(function), [(x, z)])
+    result, accuracy = sycl_dnn.quantize(sycl_dnn.compile(function), [(x, z)])
     assert accuracy[0].relative < 0.05, str(accuracy[0])
-    assert made(x, z).shape == (1, 48)
+    assert result(x, z).shape == (1, 48)

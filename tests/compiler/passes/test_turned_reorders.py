@@ -61,8 +61,8 @@ def test_conversions(given, made, queue):
     a = RNG.standard_normal((3, 70, 40, 43), dtype=np.float32)
     a.flat[:5] = np.inf, -np.inf, np.nan, 3.4e38, 1e-40
     x = sycl_dnn.asarray(a, dtype=given, sycl_queue=queue)
-    wanted = layout.channels_last(x.shape, made)
-    compiled = sycl_dnn.compile(lambda x: F.add(x.trace.reorder(x, wanted), 0))
+    expected = layout.channels_last(x.shape, made)
+    compiled = sycl_dnn.compile(lambda x: F.add(x.trace.reorder(x, expected), 0))
     np.testing.assert_array_equal(
         dpnp.asnumpy(F.astype(compiled(x), "float32")),
         dpnp.asnumpy(F.astype(F.astype(x, made), "float32")),
@@ -78,8 +78,8 @@ def test_a_strided_source_and_a_part_of_the_result(queue):
         parts = [F.permute(F.narrow(x, 0, n, 3), (2, 0, 1)) for n in (3, 0)]
         return F.cat([F.reshape(part, (-1,)) for part in parts])
 
-    wanted = np.concatenate([a[n : n + 3].transpose(2, 0, 1).ravel() for n in (3, 0)])
-    np.testing.assert_array_equal(dpnp.asnumpy(joined(x)), wanted)
+    expected = np.concatenate([a[n : n + 3].transpose(2, 0, 1).ravel() for n in (3, 0)])
+    np.testing.assert_array_equal(dpnp.asnumpy(joined(x)), expected)
     every = sycl_dnn.compile(lambda x: F.reshape(F.permute(x[:, ::2, :], (0, 2, 1)), (-1,)))
     np.testing.assert_array_equal(dpnp.asnumpy(every(x)), a[:, ::2, :].transpose(0, 2, 1).ravel())
 

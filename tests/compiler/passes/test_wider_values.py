@@ -77,10 +77,10 @@ def test_parts_of_a_batch_cover_it(trace, batch, size):
 def test_inner_values_of_a_part_have_a_storage_of_its_size(trace):
     whole = value(trace, (7, 3))
     cut = Cut(7, 3, {whole.storage})
-    made = [cut.tensor(whole, i) for i in range(cut.count)]
-    assert [t.storage.desc.dims for t in made] == [(3, 3), (3, 3), (1, 3)]
-    assert len({t.storage for t in made}) == 3
-    assert cut.tensor(whole, 1).storage is made[1].storage
+    result = [cut.tensor(whole, i) for i in range(cut.count)]
+    assert [t.storage.desc.dims for t in result] == [(3, 3), (3, 3), (1, 3)]
+    assert len({t.storage for t in result}) == 3
+    assert cut.tensor(whole, 1).storage is result[1].storage
     assert part_desc(whole.desc, 2).dims == (2, 3)
 
 

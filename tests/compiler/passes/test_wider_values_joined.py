@@ -40,9 +40,9 @@ def test_int8_outputs_keep_their_own_scales(make, on_device, queue):
     for name, factor in (("query", 1.0), ("key", 1e-3), ("value", 30.0)):
         p[f"layer.0.attention.self.{name}.weight"] *= factor
     function = lambda a: bert.forward(p, BERT, a)  # noqa: E731
-    made, accuracy = sycl_dnn.quantize(sycl_dnn.compile(function), [x])
+    result, accuracy = sycl_dnn.quantize(sycl_dnn.compile(function), [x])
     assert accuracy[0].relative < 0.03, str(accuracy[0])
-    report = made.explain(x)
+    report = result.explain(x)
     (part,) = _joined(report)
     assert_in_integers(replace(report, parts=(part,)), queue)
 
@@ -58,8 +58,8 @@ def test_joined_int8_products_equal_separate_ones(make):
     for is_on in (True, False):
         compiled = sycl_dnn.compile(function, passes={"join_products": is_on})
         results.append(sycl_dnn.quantize(compiled, [x])[0](x))
-    for got, wanted in zip(*results, strict=True):
-        assert_same(got, wanted, 1e-6)
+    for actual, expected in zip(*results, strict=True):
+        assert_same(actual, expected, 1e-6)
 
 
 @pytest.mark.parametrize("dtype", [None, "bfloat16"])
@@ -112,10 +112,10 @@ def _flattened(x, w, b):
 def test_products_are_joined_depending_on_their_readers(function, n_joined, rows, dtype, make):
     w, b = [make(16, 32) / 6 for _ in range(3)], [make(16) for _ in range(3)]
     x = make(rows, 32)
-    wanted = function(x, w, b)
+    expected = function(x, w, b)
     compiled = sycl_dnn.compile(lambda a: function(a, w, b), dtype=dtype)
     for _ in range(2):
-        assert_same(compiled(x), wanted, TOLERANCE[dtype])
+        assert_same(compiled(x), expected, TOLERANCE[dtype])
     found = _joined(compiled.explain(x))
     # A single row is dense anywhere; several may not be where no fast kernel reads them.
     assert len(found) <= 1
@@ -132,8 +132,8 @@ def test_operands_are_computed_before_the_one_product(make):
         found = []
         for i in range(2):
             bias = F.cat([F.narrow(b[i], 0, 0, 8) + F.narrow(b[i], 0, 4, 8), b[i][8:]], 0)
-            made = F.matmul(x, w[i]) + bias
-            found.append(made[:, :6] * made[:, 6:])
+            result = F.matmul(x, w[i]) + bias
+            found.append(result[:, :6] * result[:, 6:])
         return found
 
     x, w, b = make(15, 2), make(2, 2, 12), make(2, 12)
@@ -152,9 +152,9 @@ def test_a_source_that_changes_in_between_is_read_again(make):
         return before, F.linear(mean[None], w)[:, 3:] * 2.0
 
     start, variance = make(16), make(16) * 0 + 1.0
-    wanted = function(x, start.copy(), variance.copy())
+    expected = function(x, start.copy(), variance.copy())
     compiled = sycl_dnn.compile(function)
-    assert_same(compiled(x, start.copy(), variance.copy()), wanted)
+    assert_same(compiled(x, start.copy(), variance.copy()), expected)
     assert not _joined(compiled.explain(x, start, variance))
 
 

@@ -157,8 +157,8 @@ def test_hard_samples_have_the_gradient_of_soft_ones(dtype, queue):
     soft, of_soft = sycl_dnn.vjp(lambda x: F.gumbel_softmax(x, 0.7, seed=6), logits)
     hard, of_hard = sycl_dnn.vjp(lambda x: F.gumbel_softmax(x, 0.7, True, seed=6), logits)
     assert np.isin(to_numpy(hard), [0, 1]).all()
-    found, expected = (to_numpy(f(dy)[0]) for f in (of_hard, of_soft))
-    np.testing.assert_array_equal(found, expected)
+    actual, expected = (to_numpy(f(dy)[0]) for f in (of_hard, of_soft))
+    np.testing.assert_array_equal(actual, expected)
     s, g = to_numpy(soft).astype("f8"), to_numpy(dy).astype("f8")
     slope = s * (g - (s * g).sum(-1, keepdims=True)) / 0.7
     limit = {"float32": 1e-5, "float16": 1e-2, "bfloat16": 5e-2}[dtype]

@@ -25,19 +25,19 @@ def test_powers_wrap_and_negative_exponents_leave_units(dtype, queue):
     numbers = {-3, -2, -1, 0, 1, 2, 3, 7, 8, 31, 63, 64, limits.min, limits.max, limits.max - 1}
     known = sorted(n for n in numbers if limits.min <= n <= limits.max)
     a, b = (np.array(v, dtype) for v in np.meshgrid(known, known))
-    wanted = np.vectorize(lambda x, y: _power(int(x), int(y), a.dtype), [dtype])(a, b)
+    expected = np.vectorize(lambda x, y: _power(int(x), int(y), a.dtype), [dtype])(a, b)
     x, y = (dpnp.asarray(v, sycl_queue=queue) for v in (a, b))
     for function in (F.pow, sycl_dnn.compile(lambda x, y: x**y)):
-        made = function(x, y)
-        assert made.dtype == a.dtype
-        np.testing.assert_array_equal(dpnp.asnumpy(made), wanted)
+        result = function(x, y)
+        assert result.dtype == a.dtype
+        np.testing.assert_array_equal(dpnp.asnumpy(result), expected)
 
 
 @pytest.mark.parametrize("base", [True, 1, -1, 0, 2])
 def test_a_number_to_negative_powers(base, queue):
     y = dpnp.asarray(np.array([-3, -2, -1, 0, 3], "i4"), sycl_queue=queue)
-    wanted = [_power(int(base), n, np.dtype("i4")) for n in (-3, -2, -1, 0, 3)]
-    assert dpnp.asnumpy(F.pow(base, y)).tolist() == wanted
+    expected = [_power(int(base), n, np.dtype("i4")) for n in (-3, -2, -1, 0, 3)]
+    assert dpnp.asnumpy(F.pow(base, y)).tolist() == expected
 
 
 def test_refusals_name_the_argument(queue):

@@ -64,8 +64,8 @@ SPECIAL = np.array([np.nan, np.inf, -np.inf, 1.5, -2.0])
 def test_nan_to_num_matches_torch(provided, dtype, queue):
     torch = pytest.importorskip("torch")
     expected = torch.tensor(SPECIAL).to(getattr(torch, dtype)).nan_to_num(**provided).double()
-    found = F.astype(F.nan_to_num(to_device(SPECIAL, dtype, queue), **provided), "float32")
-    np.testing.assert_array_equal(dpnp.asnumpy(found).astype("f8"), expected)
+    actual = F.astype(F.nan_to_num(to_device(SPECIAL, dtype, queue), **provided), "float32")
+    np.testing.assert_array_equal(dpnp.asnumpy(actual).astype("f8"), expected)
     whole = to_device(np.arange(3), "int64", queue)
     assert F.nan_to_num(whole).tolist() == [0, 1, 2]
 

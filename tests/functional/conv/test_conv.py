@@ -109,15 +109,15 @@ _POINTWISE = [
 def _pointwise(x, w, dy, key, padding, groups):
     """Return values and gradients of weights that multiply the visited elements, exactly."""
     whole = np.pad(x, [(0, 0), (0, 0), *[(padding, padding)] * (x.ndim - 2)])
-    slopes, made = np.zeros_like(whole), []
+    slopes, result = np.zeros_like(whole), []
     axes = [0, *range(2, x.ndim)]
     parts = [np.split(a, groups, n) for a, n in ((whole, 1), (w, 0), (slopes, 1), (dy, 1))]
     for of_x, of_w, of_slopes, of_dy in zip(*parts, strict=True):
         y = np.einsum("oi,ni...->no...", of_w, of_x[key])
-        made.append((y, np.tensordot(of_dy, of_x[key], (axes, axes))))
+        result.append((y, np.tensordot(of_dy, of_x[key], (axes, axes))))
         of_slopes[key] = np.einsum("oi,no...->ni...", of_w, of_dy)
     crop = tuple(slice(padding, padding + n) for n in x.shape[2:])
-    y, dw = (np.concatenate([pair[n] for pair in made], 1 - n) for n in (0, 1))
+    y, dw = (np.concatenate([pair[n] for pair in result], 1 - n) for n in (0, 1))
     return y, slopes[(slice(None), slice(None), *crop)], dw
 
 

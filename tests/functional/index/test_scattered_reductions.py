@@ -68,13 +68,13 @@ def test_the_time_does_not_grow_with_results_times_sources(reduce, ufunc, includ
     n, rng = 200000, np.random.default_rng(3)  # 4e10 comparisons of pairs would take minutes
     x, src = (rng.uniform(0.9, 1.1, n).astype("f4") for _ in range(2))
     index = rng.integers(0, n, n)
-    wanted = x.copy()
+    expected = x.copy()
     if not include_self:
-        wanted[index] = {"prod": 1, "amax": -np.inf, "amin": np.inf}[reduce]
-    ufunc.at(wanted, index, src)
+        expected[index] = {"prod": 1, "amax": -np.inf, "amin": np.inf}[reduce]
+    ufunc.at(expected, index, src)
     arrays = [dpnp.asarray(a, sycl_queue=queue) for a in (x, index, src)]
-    found = F.scatter_reduce(arrays[0], 0, *arrays[1:], reduce, include_self=include_self)
-    np.testing.assert_allclose(found.asnumpy(), wanted, rtol=1e-6)
+    actual = F.scatter_reduce(arrays[0], 0, *arrays[1:], reduce, include_self=include_self)
+    np.testing.assert_allclose(actual.asnumpy(), expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int16", "int64", "uint8"])

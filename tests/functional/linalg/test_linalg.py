@@ -128,5 +128,7 @@ def test_wrong_arguments_are_refused(call, error, words, queue):
 def test_condition_numbers_of_other_orders(order, queue):
     x = _matrices((2, 3, 3), queue)
     matrices = x.asnumpy().astype("f8")
-    wanted = [np.linalg.norm(m, order) * np.linalg.norm(np.linalg.inv(m), order) for m in matrices]
-    np.testing.assert_allclose(F.linalg.cond(x, order).asnumpy(), wanted, rtol=1e-4)
+    expected = [
+        np.linalg.norm(m, order) * np.linalg.norm(np.linalg.inv(m), order) for m in matrices
+    ]
+    np.testing.assert_allclose(F.linalg.cond(x, order).asnumpy(), expected, rtol=1e-4)

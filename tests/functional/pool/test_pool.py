@@ -193,11 +193,11 @@ def test_of_several_nan_the_last_is_taken(shape, kw):
     pool = getattr(F, f"max_pool{rank}d")
     with sycl_dnn.nan_mode("propagate"):
         array = dpnp.asarray(x)
-        made, pullback = sycl_dnn.vjp(lambda x: pool(x, 3, return_indices=True, **kw), array)
-        (grad,) = pullback((F.ones(*made[0].shape), None))
+        result, pullback = sycl_dnn.vjp(lambda x: pool(x, 3, return_indices=True, **kw), array)
+        (grad,) = pullback((F.ones(*result[0].shape), None))
     stride, left, step = kw.get("stride", 3), kw.get("padding", 0), kw.get("dilation", 1)
     flat, expected = x.reshape(*shape[:2], -1), np.zeros(x.shape, "f4").reshape(*shape[:2], -1)
-    for at in np.ndindex(made[1].shape):
+    for at in np.ndindex(result[1].shape):
         axes = [
             [i for i in range(a * stride - left, a * stride - left + 3 * step, step) if 0 <= i < n]
             for a, n in zip(at[2:], shape[2:], strict=True)
@@ -206,7 +206,7 @@ def test_of_several_nan_the_last_is_taken(shape, kw):
         window = flat[at[:2]][places]
         missing = places[np.isnan(window)]
         place = missing[-1] if missing.size else places[np.argmax(window)]
-        assert int(made[1][at]) == place
+        assert int(result[1][at]) == place
         expected[at[:2]][place] += 1
     np.testing.assert_array_equal(grad.asnumpy(), expected.reshape(shape))
 

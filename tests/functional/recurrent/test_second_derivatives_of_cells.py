@@ -116,14 +116,14 @@ NETWORKS = [
 @pytest.mark.parametrize(("kind", "layers", "sides", "has_bias", "projected"), NETWORKS)
 def test_second_derivatives(kind, layers, sides, has_bias, projected, wrap, queue):
     args = operands(kind, layers, sides, has_bias, projected, queue)
-    found, expected = (
+    actual, expected = (
         sycl_dnn.tree.leaves(f(sycl_dnn.grad(slopes_of(loss), argnums=(0, 1, 2)))(*args))
         for f, loss in (
             (wrap, loss_of(fused, kind, layers, sides, has_bias)),
             (sycl_dnn.compile, loss_of(step_by_step, kind, layers, sides, has_bias)),
         )
     )
-    for a, b in zip(found, expected, strict=True):
+    for a, b in zip(actual, expected, strict=True):
         b = to_numpy(b)
         np.testing.assert_allclose(to_numpy(a), b, rtol=2e-4, atol=2e-5 * np.abs(b).max())
 
@@ -136,7 +136,7 @@ def test_third_derivatives(queue):
         inner = slopes_of(loss)
         return sycl_dnn.grad(lambda x: F.sum(sycl_dnn.grad(inner)(x, *args[1:]) ** 2))
 
-    found, expected = (
+    actual, expected = (
         third(loss_of(f, "lstm", 1, 1, True))(args[0]) for f in (fused, step_by_step)
     )
-    np.testing.assert_allclose(to_numpy(found), to_numpy(expected), rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(to_numpy(actual), to_numpy(expected), rtol=1e-3, atol=1e-4)

@@ -132,14 +132,16 @@ def test_gradients_read_what_the_forward_pass_has_not_rounded(name, dim, most, d
         seed = F.ones(*y.shape, dtype=str(y.dtype), device=queue)
         pullback(seed)
         with sycl_dnn.profile() as p:
-            (made,) = pullback(seed)
-        return to_float32(made), sum(r.is_execution for r in p.records)
+            (result,) = pullback(seed)
+        return to_float32(result), sum(r.is_execution for r in p.records)
 
-    made, n_steps = gradient_of(given)
-    wanted, _ = gradient_of(F.astype(given, "float32"))
+    result, n_steps = gradient_of(given)
+    expected, _ = gradient_of(F.astype(given, "float32"))
     assert n_steps <= most
     rtol = {"float32": 0, "bfloat16": 2**-8, "float16": 2**-10}[dtype]
-    np.testing.assert_allclose(made, wanted, rtol=rtol, atol=2**-23 if dtype == "float16" else 0)
+    np.testing.assert_allclose(
+        result, expected, rtol=rtol, atol=2**-23 if dtype == "float16" else 0
+    )
 
 
 @pytest.mark.parametrize(

@@ -58,10 +58,10 @@ def checked(
 ) -> type[Checks]:
     """Return the class of the tests of cases; with ``may_be_slow=True`` all of them may be."""
     slow = cases if may_be_slow is True else may_be_slow
-    made: Any = type("TestCases", (Checks,), {"cases": cases, "may_be_slow": slow})
+    result: Any = type("TestCases", (Checks,), {"cases": cases, "may_be_slow": slow})
     for mark in (*marks, pytest.mark.sweep(sweep)) if sweep > 1 else marks:
-        made = mark(made)
-    return made
+        result = mark(result)
+    return result
 
 
 def _computes(case: Case) -> bool:

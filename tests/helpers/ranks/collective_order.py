@@ -67,23 +67,23 @@ def beside(group):
     start = dpnp.zeros(SIZE, dtype="float32", sycl_queue=group.queue)
     for values in (start, start + 1):
         sycl_dnn.synchronize(group.queue)
-        total, found = step(values)
+        total, actual = step(values)
     sycl_dnn.synchronize(group.queue)
     values = start + 2
     if group.rank != 0:
         group.exchange("later", b"", "steps beside a collective")
-    total, found = step(values)
+    total, actual = step(values)
     expected, seen = 2 * np.exp(np.float32(2)), 0.0
     if group.rank == 0:
         # Nothing else may wait for the results: it would wait for the collective as well.
-        last = found.get_array()._pointer + 4 * (SIZE - 1)
+        last = actual.get_array()._pointer + 4 * (SIZE - 1)
         end = time.monotonic() + 300
         while abs(seen - expected) > 1e-3 and time.monotonic() < end:
             seen = ctypes.c_float.from_address(last).value
             time.sleep(0.001)
         group.exchange("later", b"", "steps beside a collective")
     assert (dpnp.asnumpy(total) == 4).all()
-    np.testing.assert_allclose(dpnp.asnumpy(found), expected, rtol=1e-5)
+    np.testing.assert_allclose(dpnp.asnumpy(actual), expected, rtol=1e-5)
     return seen
 
 
