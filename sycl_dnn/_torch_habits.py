@@ -6,7 +6,7 @@ from __future__ import annotations
 _STEP = "value, grads = sycl_dnn.value_and_grad(loss)(net, x); opt.step(net, grads)"
 _GRADIENTS = "value, grads = sycl_dnn.value_and_grad(loss)(net, x)"
 _SCHEDULE = "opt = optim.AdamW(optim.schedules.{})"
-_DENSE = "arrays are dense here: F.zeros(*shape).index_put(tuple(indices), values, accumulate=True)"
+_DENSE = "arrays are dense here: F.index_put(F.zeros(*shape), indices, values, accumulate=True)"
 _INIT = "opt = optim.Adam(lr=1e-3); state = opt.init(net)"
 
 #: Names that an object does not have, with what to write instead.

@@ -313,10 +313,10 @@ class _BatchedPullback:
         """Return one gradient for each positional argument; as the pullback of ``vjp``."""
         batching = self._batching
         if isinstance(dy, (int, float)):
-            if self._primary.size != batching.size:
+            if not isinstance(self._primary, Tensor) or self._primary.size != batching.size:
                 raise ValueError(
-                    f"pullback: dy must be an array of shape {self._primary.shape[1:]}; a number "
-                    "is accepted for results of one element"
+                    "pullback: dy must be an array nested like the result; a number is accepted "
+                    "for results of one element"
                 )
             dy = F.full_like(self._primary, dy)
         else:

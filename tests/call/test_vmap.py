@@ -249,6 +249,8 @@ def test_threads(x):
         (lambda x: vmap(lambda r: r if r.sum() > 0 else -r)(x), TypeError, "differs along"),
         (lambda x: vmap(lambda r: float(r[0]))(x), TypeError, "differs along the axis"),
         (lambda x: vmap(lambda r: r[r > 0])(x), TypeError, "index: a value differs along"),
+        (lambda x: vmap(lambda r: sycl_dnn.vjp(lambda v: v * 2, r)[1](1.0))(x), ValueError,
+         "pullback: dy must be an array nested like the result"),
         (lambda x: vmap(_write_to_shared)(x), TypeError, "cannot be written to an array"),
         (lambda x: vmap(sycl_dnn.checkpoint(F.sin))(x), NotImplementedError, "no rule for batches"),
         (lambda x: vmap(F.histc)(F.cat([x] * 100)), NotImplementedError, "1 to 256, got 300"),
