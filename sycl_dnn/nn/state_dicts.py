@@ -14,6 +14,7 @@ from sycl_dnn.nn import module_tree
 from sycl_dnn.nn.placement import to_queue
 from sycl_dnn.trace import nested_arguments
 from sycl_dnn.trace.module_arrays import plain
+from sycl_dnn.trace.torch_methods import is_torch
 
 _EXTRA = "_extra_state"
 
@@ -48,6 +49,7 @@ class StateDicts:
     _buffers: dict[str, Any]
     _modules: dict[str, Any]
     _transient: frozenset[str]
+    _handed: Callable[[str, Any], Any]
     _version = 1
 
     def get_extra_state(self) -> Any:
@@ -114,7 +116,8 @@ class StateDicts:
         """Write the arrays of this module itself."""
         module_tree.lends(self)
         for group, name in self._own_slots():
-            destination[prefix + name] = self._saved(name, group[name])
+            value = self._saved(name, group[name])
+            destination[prefix + name] = value if is_torch() else self._handed(name, value)
         if self._has_extra():
             destination[f"{prefix}{_EXTRA}"] = self.get_extra_state()
 
@@ -137,7 +140,8 @@ class StateDicts:
         Returns
         -------
         OrderedDict of str to array
-            The arrays themselves, not copies.
+            The arrays themselves, not copies, with torch's additional methods as attributes of the
+            module: ``copy_``, ``numel``, ``float``.
 
         Examples
         --------

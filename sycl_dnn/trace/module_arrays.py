@@ -259,7 +259,7 @@ class ModuleArray(dpnp.ndarray):  # type: ignore[misc]
         return plain, (self.plain,)
 
     def __deepcopy__(self, memo: Any) -> Any:
-        return self.plain.copy()
+        return with_methods(self.plain.copy())
 
     @property
     def size(self) -> Any:

@@ -159,3 +159,20 @@ def test_a_copy_of_a_list_of_modules_keeps_shared_parameters():
 def test_copies_remain_on_their_queue():
     net = nn.Linear(2, 2).to(sycl_dnn.default_queue("cpu"))
     assert copy.deepcopy(net).weight.sycl_queue == net.weight.sycl_queue
+
+
+def test_values_of_state_dicts_have_torchs_methods():
+    net = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2))
+    state = net.state_dict()
+    assert sum(value.numel() for value in state.values()) == 6 + 2 + 4 * 2 + 1
+    assert state["0.weight"] is net[0].weight
+    state["0.weight"].copy_(F.ones(2, 3))
+    for value in state.values():
+        if value.dtype.kind == "f":
+            value.mul_(0.5)
+    assert (net[0].weight == 0.5).all()
+    kept = copy.deepcopy(state)
+    state["0.weight"].zero_()
+    assert kept["0.weight"].clone().sum().item() == 3.0
+    net.load_state_dict(kept)
+    assert (net[0].weight == 0.5).all()
