@@ -100,10 +100,15 @@ def images(*names: str, spatial: int | None = None) -> Rule:
             return call.of(**wholes)
         if rank < 2 or (spatial is not None and rank != spatial + 2):
             raise NoRule
-        merged = {n: F.reshape(v, (-1, *v.shape[2:])) for n, v in wholes.items()}
+        merged = {n: _merged(v) for n, v in wholes.items()}
         return _apart(call.of(**merged), call.batching.size)
 
     return rule
+
+
+def _merged(whole: Any) -> Any:
+    """Join the batch with the first axis of samples."""
+    return F.reshape(whole, (whole.shape[0] * whole.shape[1], *whole.shape[2:]))
 
 
 def _apart(result: Any, size: int) -> Any:
@@ -126,9 +131,9 @@ def convolution(spatial: int) -> Rule:
         n, channels = whole.shape[1:3]
         grouped = F.reshape(F.transpose(whole, 0, 1), (n, size * channels, *whole.shape[3:]))
         weight = call.whole("weight")
-        changes: dict[str, Any] = {"weight": F.reshape(weight, (-1, *weight.shape[2:]))}
+        changes: dict[str, Any] = {"weight": _merged(weight)}
         if bias is not None:
-            changes["bias"] = F.reshape(call.whole("bias"), (-1,))
+            changes["bias"] = _merged(call.whole("bias"))
         result = call.of(input=grouped, groups=call["groups"] * size, **changes)
         parts = F.reshape(result, (n, size, result.shape[1] // size, *result.shape[2:]))
         return F.transpose(parts, 0, 1)
@@ -167,7 +172,7 @@ def attention(call: Call) -> Any:
         return call.of(**wholes)
     if ranks != {5}:
         raise NoRule
-    merged = {n: F.reshape(v, (-1, *v.shape[2:])) for n, v in wholes.items()}
+    merged = {n: _merged(v) for n, v in wholes.items()}
     return _apart(call.of(**merged), call.batching.size)
 
 
@@ -252,9 +257,9 @@ def cross_entropy(call: Call) -> Any:
     x, t = call.whole("input"), call.whole("target")
     if x.ndim == 2 and t.ndim == 1:  # one row a sample
         losses = call.of(input=x, target=t, reduction="none")
-        rows, counted = F.reshape(losses, (-1, 1)), F.reshape(t, (-1, 1))
+        rows, counted = F.unsqueeze(losses, 1), F.unsqueeze(t, 1)
     elif x.ndim == 3 and t.ndim == 2:
-        inputs, targets = F.reshape(x, (-1, x.shape[2])), F.reshape(t, (-1,))
+        inputs, targets = _merged(x), _merged(t)
         flat = call.of(input=inputs, target=targets, reduction="none")
         losses = rows = F.reshape(flat, t.shape)
         counted = t

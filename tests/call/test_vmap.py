@@ -278,3 +278,12 @@ def test_values_of_samples_cannot_leave(x):
     vmap(lambda row: leaked.append(row) or row)(x)
     with pytest.raises(RuntimeError, match="after its trace had ended"):
         leaked[0] + 1
+
+
+def test_empty_samples(x):
+    empty = F.reshape(F.cat([x] * 2)[:0], (0, 2, 3, 0))
+    for shape in ((3, 0, 2, 4), (3, 2, 4, 0)):
+        images = F.zeros(shape, device=x.device)
+        for function in (F.relu, lambda v: F.local_response_norm(v, 3), lambda v: F.softmax(v, 0)):
+            assert vmap(function)(images).shape == shape
+    assert vmap(F.relu)(empty).shape == (0, 2, 3, 0)
