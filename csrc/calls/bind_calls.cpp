@@ -2,6 +2,7 @@
 // Python classes ResultPool, CallPlan and CallTable: the fast path of repeated calls.
 #include <pybind11/numpy.h>
 
+#include <cstring>
 #include <sycl/sycl.hpp>
 
 #include "base/dpctl_api.hpp"
@@ -102,13 +103,28 @@ void use_huge_pages(const py::object &queue, const py::object &memory, bool is_f
     use(device, buffer.pointer, buffer.nbytes);
 }
 
+// From this size on other threads run while the bytes are copied.
+constexpr py::ssize_t large_copy = 1 << 18;
+
 py::array host_copy(const py::object &array) {
     const py::dtype dtype(array.attr("dtype"));
+    const auto shape = array.attr("shape").cast<std::vector<py::ssize_t>>();
+    py::ssize_t nbytes = dtype.itemsize();
+    for (const py::ssize_t n : shape) nbytes *= n;
+    if (nbytes >= large_copy && array.attr("flags").attr("c_contiguous").cast<bool>()) {
+        py::array copy(dtype, shape);
+        const void *const from = address_of(array);
+        void *const to = copy.mutable_data();
+        {
+            const ReleasedGil nogil;
+            std::memcpy(to, from, static_cast<size_t>(nbytes));
+        }
+        return copy;
+    }
     auto strides = array.attr("strides").cast<std::vector<py::ssize_t>>();
     for (py::ssize_t &stride : strides) stride *= dtype.itemsize();
     // Without an owner of the memory, pybind11 copies.
-    return {dtype, array.attr("shape").cast<std::vector<py::ssize_t>>(), strides,
-            address_of(array)};
+    return {dtype, shape, strides, address_of(array)};
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """``asnumpy``: arrays of a tree on the host."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import dpnp
 import numpy as np
 import pytest
@@ -74,3 +76,12 @@ def test_dtypes_that_numpy_lacks_become_float32() -> None:
 def test_traced_arrays_are_refused() -> None:
     with pytest.raises(TypeError, match="asnumpy"):
         sycl_dnn.compile(lambda x: sycl_dnn.asnumpy(x))(F.ones(3))
+
+
+def test_large_arrays_are_copied_while_other_threads_run() -> None:
+    values = RNG.normal(size=(1500, 1000)).astype("f4")
+    x = sycl_dnn.asarray(values)
+    with ThreadPoolExecutor(4) as threads:
+        for copied in threads.map(sycl_dnn.asnumpy, [x] * 16):
+            np.testing.assert_array_equal(copied, values)
+    np.testing.assert_array_equal(sycl_dnn.asnumpy(x.T), values.T)
