@@ -63,7 +63,10 @@ def functional_call(
         raise ValueError("functional_call: parameter_and_buffer_dicts must not have a name twice")
     leaves, form = module_tree.flatten(module)
     places = {id(leaf): number for number, leaf in enumerate(leaves)}
-    own = [*module.named_parameters(remove_duplicate=False), *_buffers(module)]
+    own = [
+        *module.named_parameters(remove_duplicate=False),
+        *module.named_buffers(remove_duplicate=False),
+    ]
     numbers = {name: places[id(plain(leaf))] for name, leaf in own if id(plain(leaf)) in places}
     unknown = sorted(values.keys() - numbers.keys())
     missing = sorted(numbers.keys() - values.keys()) if strict else []
@@ -89,15 +92,11 @@ def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Any], dict[str,
         kinds = sorted({type(m).__name__ for m in models})
         raise RuntimeError(f"stack_module_state: models must be of one class, got {kinds}")
     parameters = [dict(m.named_parameters()) for m in models]
-    buffers = [dict(_buffers(m)) for m in models]
+    buffers = [dict(m.named_buffers()) for m in models]
     return tuple(  # type: ignore[return-value]
         {name: F.stack([plain(state[name]) for state in states]) for name in states[0]}
         for states in (parameters, buffers)
     )
-
-
-def _buffers(module: Any) -> list[tuple[str, Any]]:
-    return list(module.named_buffers())
 
 
 class func:  # noqa: N801 - torch's name

@@ -29,10 +29,10 @@ class _Located(Distribution):
     mode = mean
 
     def _standardized(self, value: Any) -> Any:
-        return F.div(F.sub(plain(value), plain(self.loc)), plain(self.scale))
+        return F.div(F.sub(plain(value), self.loc), self.scale)
 
     def _placed(self, noise: Any) -> Any:
-        return with_methods(F.add(F.mul(noise, plain(self.scale)), plain(self.loc)))
+        return with_methods(F.add(F.mul(noise, self.scale), self.loc))
 
 
 class Normal(_Located):
@@ -41,20 +41,20 @@ class Normal(_Located):
     @property
     def variance(self) -> Any:
         """Variance."""
-        return with_methods(F.square(plain(self.scale)))
+        return with_methods(F.square(self.scale))
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         """Return samples with gradients to ``loc`` and ``scale``."""
-        return self._placed(F.randn_like(F.expand(plain(self.loc), self._shape(sample_shape))))
+        return self._placed(F.randn_like(F.expand(self.loc, self._shape(sample_shape))))
 
     def log_prob(self, value: Any) -> Any:
         """Return the logarithm of the density."""
         squares = F.mul(F.square(self._standardized(value)), -0.5)
-        return with_methods(F.sub(squares, F.add(F.log(plain(self.scale)), LOG_SQRT_2PI)))
+        return with_methods(F.sub(squares, F.add(F.log(self.scale), LOG_SQRT_2PI)))
 
     def entropy(self) -> Any:
         """Return the differential entropy."""
-        return with_methods(F.add(F.log(plain(self.scale)), 0.5 + LOG_SQRT_2PI))
+        return with_methods(F.add(F.log(self.scale), 0.5 + LOG_SQRT_2PI))
 
     def cdf(self, value: Any) -> Any:
         """Return the probability of smaller values."""
@@ -76,18 +76,18 @@ class LogNormal(_Located):
     @property
     def mean(self) -> Any:
         """Mean."""
-        return with_methods(F.exp(F.add(plain(self.loc), F.mul(F.square(plain(self.scale)), 0.5))))
+        return with_methods(F.exp(F.add(self.loc, F.mul(F.square(self.scale), 0.5))))
 
     @property
     def mode(self) -> Any:
         """Most likely value."""
-        return with_methods(F.exp(F.sub(plain(self.loc), F.square(plain(self.scale)))))
+        return with_methods(F.exp(F.sub(self.loc, F.square(self.scale))))
 
     @property
     def variance(self) -> Any:
         """Variance."""
-        squares = F.square(plain(self.scale))
-        spread = F.exp(F.add(F.mul(plain(self.loc), 2), squares))
+        squares = F.square(self.scale)
+        spread = F.exp(F.add(F.mul(self.loc, 2), squares))
         return with_methods(F.mul(F.expm1(squares), spread))
 
     def rsample(self, sample_shape: Any = ()) -> Any:
@@ -101,7 +101,7 @@ class LogNormal(_Located):
 
     def entropy(self) -> Any:
         """Return the differential entropy."""
-        return with_methods(F.add(plain(self._base.entropy()), plain(self.loc)))
+        return with_methods(F.add(plain(self._base.entropy()), self.loc))
 
 
 class Laplace(_Located):
@@ -110,11 +110,11 @@ class Laplace(_Located):
     @property
     def variance(self) -> Any:
         """Variance."""
-        return with_methods(F.mul(F.square(plain(self.scale)), 2))
+        return with_methods(F.mul(F.square(self.scale), 2))
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         """Return samples with gradients to ``loc`` and ``scale``."""
-        uniform = F.rand_like(F.expand(plain(self.loc), self._shape(sample_shape)))
+        uniform = F.rand_like(F.expand(self.loc, self._shape(sample_shape)))
         centered = F.sub(F.mul(uniform, 2), 1)
         # -1 is drawn, where the logarithm would be minus infinity.
         distances = F.log1p(F.neg(F.clamp_max(F.abs(centered), 1 - 2.0**-24)))
@@ -122,12 +122,12 @@ class Laplace(_Located):
 
     def log_prob(self, value: Any) -> Any:
         """Return the logarithm of the density."""
-        scales = F.log(F.mul(plain(self.scale), 2))
+        scales = F.log(F.mul(self.scale, 2))
         return with_methods(F.neg(F.add(scales, F.abs(self._standardized(value)))))
 
     def entropy(self) -> Any:
         """Return the differential entropy."""
-        return with_methods(F.add(F.log(F.mul(plain(self.scale), 2)), 1))
+        return with_methods(F.add(F.log(F.mul(self.scale, 2)), 1))
 
 
 class Uniform(Distribution):
@@ -143,12 +143,12 @@ class Uniform(Distribution):
     @property
     def width(self) -> Any:
         """Distance of the bounds."""
-        return F.sub(plain(self.high), plain(self.low))
+        return F.sub(self.high, self.low)
 
     @property
     def mean(self) -> Any:
         """Mean."""
-        return with_methods(F.mul(F.add(plain(self.high), plain(self.low)), 0.5))
+        return with_methods(F.mul(F.add(self.high, self.low), 0.5))
 
     @property
     def variance(self) -> Any:
@@ -157,13 +157,13 @@ class Uniform(Distribution):
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         """Return samples with gradients to the bounds."""
-        uniform = F.rand_like(F.expand(plain(self.low), self._shape(sample_shape)))
-        return with_methods(F.add(F.mul(uniform, self.width), plain(self.low)))
+        uniform = F.rand_like(F.expand(self.low, self._shape(sample_shape)))
+        return with_methods(F.add(F.mul(uniform, self.width), self.low))
 
     def log_prob(self, value: Any) -> Any:
         """Return the logarithm of the density, minus infinity outside."""
         value = plain(value)
-        is_inside = F.logical_and(F.ge(value, plain(self.low)), F.lt(value, plain(self.high)))
+        is_inside = F.logical_and(F.ge(value, self.low), F.lt(value, self.high))
         return with_methods(F.where(is_inside, F.neg(F.log(self.width)), -math.inf))
 
     def entropy(self) -> Any:
@@ -184,30 +184,30 @@ class Exponential(Distribution):
     @property
     def mean(self) -> Any:
         """Mean."""
-        return with_methods(F.reciprocal(plain(self.rate)))
+        return with_methods(F.reciprocal(self.rate))
 
     stddev = mean
 
     @property
     def mode(self) -> Any:
         """Most likely value, 0."""
-        return with_methods(F.zeros_like(plain(self.rate)))
+        return with_methods(F.zeros_like(self.rate))
 
     @property
     def variance(self) -> Any:
         """Variance."""
-        return with_methods(F.square(F.reciprocal(plain(self.rate))))
+        return with_methods(F.square(F.reciprocal(self.rate)))
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         """Return samples with gradients to the rate."""
-        uniform = F.rand_like(F.expand(plain(self.rate), self._shape(sample_shape)))
-        return with_methods(F.div(F.neg(F.log1p(F.neg(uniform))), plain(self.rate)))
+        uniform = F.rand_like(F.expand(self.rate, self._shape(sample_shape)))
+        return with_methods(F.div(F.neg(F.log1p(F.neg(uniform))), self.rate))
 
     def log_prob(self, value: Any) -> Any:
         """Return the logarithm of the density."""
-        rate = plain(self.rate)
+        rate = self.rate
         return with_methods(F.sub(F.log(rate), F.mul(rate, plain(value))))
 
     def entropy(self) -> Any:
         """Return the differential entropy."""
-        return with_methods(F.sub(1, F.log(plain(self.rate))))
+        return with_methods(F.sub(1, F.log(self.rate)))

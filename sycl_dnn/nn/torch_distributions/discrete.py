@@ -13,6 +13,7 @@ from sycl_dnn.nn.torch_distributions.distribution import (
     arrays_of,
     check_one_of,
     clamped,
+    sizes_of,
 )
 from sycl_dnn.trace.module_arrays import plain, with_methods
 
@@ -42,14 +43,14 @@ class Bernoulli(Distribution):
     @property
     def mode(self) -> Any:
         """More likely value; NaN where both are equally likely."""
-        probs = plain(self.probs)
+        probs = self.probs
         likelier = F.astype(F.ge(probs, 0.5), str(probs.dtype))
         return with_methods(F.where(F.eq(probs, 0.5), math.nan, likelier))
 
     @property
     def variance(self) -> Any:
         """Variance."""
-        probs = plain(self.probs)
+        probs = self.probs
         return with_methods(F.mul(probs, F.sub(1, probs)))
 
     def sample(self, sample_shape: Any = ()) -> Any:
@@ -63,7 +64,7 @@ class Bernoulli(Distribution):
 
     def entropy(self) -> Any:
         """Return the entropy in nats."""
-        return with_methods(self.cross_entropy(plain(self.probs)))
+        return with_methods(self.cross_entropy(self.probs))
 
     def cross_entropy(self, value: Any) -> Any:
         """Return the cross-entropy of 0, 1 or probabilities of 1."""
@@ -92,7 +93,7 @@ class Categorical(Distribution):
 
     def expand(self, batch_shape: Any) -> Any:
         """Return the distribution for a larger batch."""
-        return type(self)(logits=F.expand(plain(self.logits), (*batch_shape, self._num_events)))
+        return type(self)(logits=F.expand(self.logits, (*batch_shape, self._num_events)))
 
     @property
     def _num_events(self) -> int:
@@ -101,17 +102,17 @@ class Categorical(Distribution):
     @property
     def mean(self) -> Any:
         """NaN: numbers of categories have none."""
-        return with_methods(F.full_like(plain(self.probs)[..., 0], math.nan))
+        return with_methods(F.full_like(self.probs[..., 0], math.nan))
 
     variance = mean
 
     @property
     def mode(self) -> Any:
         """Most likely category."""
-        return with_methods(F.argmax(plain(self.probs), -1))
+        return with_methods(F.argmax(self.probs, -1))
 
     def _drawn(self, sample_shape: Any) -> Any:
-        sizes = (sample_shape,) if isinstance(sample_shape, int) else tuple(sample_shape)
+        sizes = sizes_of(sample_shape)
         rows = F.reshape(stop_gradient(plain(self.probs)), (-1, self._num_events))
         drawn = F.multinomial(rows, max(math.prod(sizes), 1), True)
         return F.reshape(F.transpose(drawn, 0, 1), (*sizes, *self.batch_shape))
@@ -122,7 +123,7 @@ class Categorical(Distribution):
 
     def log_prob(self, value: Any) -> Any:
         """Return the logarithms of the probabilities of categories."""
-        logits, index = plain(self.logits), F.unsqueeze(F.astype(plain(value), "int64"), -1)
+        logits, index = self.logits, F.unsqueeze(F.astype(plain(value), "int64"), -1)
         shape = F.add(F.astype(index, str(logits.dtype)), logits).shape
         index = F.expand(index, (*shape[:-1], 1))
         return with_methods(F.squeeze(F.gather(F.expand(logits, shape), -1, index), -1))
@@ -130,7 +131,7 @@ class Categorical(Distribution):
     def entropy(self) -> Any:
         """Return the entropy in nats."""
         least = -1e4 if str(self.logits.dtype) == "float16" else -3e38
-        products = F.mul(F.clamp_min(plain(self.logits), least), plain(self.probs))
+        products = F.mul(F.clamp_min(self.logits, least), self.probs)
         return with_methods(F.neg(F.sum(products, -1)))
 
 
@@ -149,12 +150,12 @@ class OneHotCategorical(Categorical):
     @property
     def mode(self) -> Any:
         """Most likely category."""
-        return self._one_hot(F.argmax(plain(self.probs), -1))
+        return self._one_hot(F.argmax(self.probs, -1))
 
     @property
     def variance(self) -> Any:
         """Variance."""
-        return with_methods(F.mul(plain(self.probs), F.sub(1, plain(self.probs))))
+        return with_methods(F.mul(self.probs, F.sub(1, self.probs)))
 
     def _one_hot(self, numbers: Any) -> Any:
         return with_methods(F.astype(F.one_hot(numbers, self._num_events), str(self.probs.dtype)))

@@ -37,7 +37,9 @@ def arrays_of(*values: Any) -> list[Any]:
 def check_one_of(name: str, probs: Any, logits: Any) -> None:
     """Raise ValueError unless either is given."""
     if (probs is None) == (logits is None):
-        raise ValueError(f"{name}: either probs or logits must be given, not both")
+        raise ValueError(
+            f"{name}: either probs or logits must be given, not both, got {probs} and {logits}"
+        )
 
 
 def clamped(probs: Any) -> Any:
@@ -51,8 +53,19 @@ def sum_of_last(x: Any, count: int) -> Any:
     return F.sum(x, tuple(range(-count, 0))) if count else x
 
 
+def sizes_of(sample_shape: Any) -> tuple[int, ...]:
+    """Return a shape given as one number or as several."""
+    return (sample_shape,) if isinstance(sample_shape, int) else tuple(sample_shape)
+
+
 class Distribution:
-    """The base class: shapes of a batch of distributions and of one event of each."""
+    """The base class: shapes of a batch of distributions and of one event of each.
+
+    Parameters are floating-point arrays of shapes that broadcast to the batch's, or numbers; they
+    are not checked, which would read them. ``log_prob`` of values (*sample_shape, *batch_shape,
+    *event_shape) and ``entropy`` are in nats, and have the dtype of the parameters and the shape
+    (*sample_shape, *batch_shape). Source: ``torch.distributions``.
+    """
 
     has_rsample = False
     #: Names of the arrays that hold the parameters, with the axes of an event at the end.
@@ -64,8 +77,7 @@ class Distribution:
         self.batch_shape, self.event_shape = tuple(batch_shape), tuple(event_shape)
 
     def _shape(self, sample_shape: Any) -> tuple[int, ...]:
-        sizes = (sample_shape,) if isinstance(sample_shape, int) else tuple(sample_shape)
-        return (*sizes, *self.batch_shape, *self.event_shape)
+        return (*sizes_of(sample_shape), *self.batch_shape, *self.event_shape)
 
     def sample(self, sample_shape: Any = ()) -> Any:
         """Return samples (*sample_shape, *batch_shape, *event_shape) without a gradient."""
@@ -95,7 +107,7 @@ class Distribution:
     @property
     def stddev(self) -> Any:
         """Standard deviation."""
-        return with_methods(F.sqrt(plain(self.variance)))  # type: ignore[attr-defined]
+        return with_methods(F.sqrt(self.variance))  # type: ignore[attr-defined]
 
     def perplexity(self) -> Any:
         """Return ``exp(entropy())``."""

@@ -26,40 +26,40 @@ from sycl_dnn.trace.module_arrays import plain, with_methods
 
 
 def _normal(p: Any, q: Any) -> Any:
-    ratio = F.square(F.div(plain(p.scale), plain(q.scale)))
-    offset = F.square(F.div(F.sub(plain(p.loc), plain(q.loc)), plain(q.scale)))
+    ratio = F.square(F.div(p.scale, q.scale))
+    offset = F.square(F.div(F.sub(p.loc, q.loc), q.scale))
     return F.mul(F.sub(F.add(ratio, offset), F.add(F.log(ratio), 1)), 0.5)
 
 
 def _bernoulli(p: Any, q: Any) -> Any:
-    return F.sub(plain(q.cross_entropy(plain(p.probs))), plain(p.entropy()))
+    return F.sub(plain(q.cross_entropy(p.probs)), plain(p.entropy()))
 
 
 def _categorical(p: Any, q: Any) -> Any:
-    return F.sum(F.mul(plain(p.probs), F.sub(plain(p.logits), plain(q.logits))), -1)
+    return F.sum(F.mul(p.probs, F.sub(p.logits, q.logits)), -1)
 
 
 def _laplace(p: Any, q: Any) -> Any:
-    ratio = F.div(plain(p.scale), plain(q.scale))
-    distance = F.abs(F.sub(plain(p.loc), plain(q.loc)))
-    first = F.mul(ratio, F.exp(F.neg(F.div(distance, plain(p.scale)))))
-    return F.sub(F.add(first, F.div(distance, plain(q.scale))), F.add(F.log(ratio), 1))
+    ratio = F.div(p.scale, q.scale)
+    distance = F.abs(F.sub(p.loc, q.loc))
+    first = F.mul(ratio, F.exp(F.neg(F.div(distance, p.scale))))
+    return F.sub(F.add(first, F.div(distance, q.scale)), F.add(F.log(ratio), 1))
 
 
 def _exponential(p: Any, q: Any) -> Any:
-    ratio = F.div(plain(q.rate), plain(p.rate))
+    ratio = F.div(q.rate, p.rate)
     return F.sub(F.sub(ratio, F.log(ratio)), 1)
 
 
 def _uniform(p: Any, q: Any) -> Any:
-    is_outside = F.logical_or(F.gt(plain(q.low), plain(p.low)), F.lt(plain(q.high), plain(p.high)))
+    is_outside = F.logical_or(F.gt(q.low, p.low), F.lt(q.high, p.high))
     return F.where(is_outside, math.inf, F.log(F.div(q.width, p.width)))
 
 
 def _multivariate(p: Any, q: Any) -> Any:
-    own, other = plain(p.scale_tril), plain(q.scale_tril)
+    own, other = p.scale_tril, q.scale_tril
     solved = F.linalg.solve_triangular(other, own, upper=False)
-    offset = squared_distance(other, F.sub(plain(q.loc), plain(p.loc)))
+    offset = squared_distance(other, F.sub(q.loc, p.loc))
     quadratic = F.sub(F.add(F.sum(F.square(solved), (-2, -1)), offset), p.event_shape[0])
     return F.add(F.sub(q.half_log_det, p.half_log_det), F.mul(quadratic, 0.5))
 

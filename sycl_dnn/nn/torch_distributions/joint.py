@@ -96,35 +96,35 @@ class MultivariateNormal(Distribution):
     @property
     def covariance_matrix(self) -> Any:
         """Covariance."""
-        tril = plain(self.scale_tril)
+        tril = self.scale_tril
         return with_methods(F.matmul(tril, F.transpose(tril, -1, -2)))
 
     @property
     def variance(self) -> Any:
         """Variances of the elements."""
-        return with_methods(F.sum(F.square(plain(self.scale_tril)), -1))
+        return with_methods(F.sum(F.square(self.scale_tril), -1))
 
     @property
     def half_log_det(self) -> Any:
         """Half the logarithm of the covariance's determinant."""
-        return F.sum(F.log(F.diagonal(plain(self.scale_tril), 0, -2, -1)), -1)
+        return F.sum(F.log(F.diagonal(self.scale_tril, 0, -2, -1)), -1)
 
     def expand(self, batch_shape: Any) -> MultivariateNormal:
         """Return the distribution for a larger batch."""
         (n,) = self.event_shape
-        tril = F.expand(plain(self.scale_tril), (*batch_shape, n, n))
-        return MultivariateNormal(F.expand(plain(self.loc), (*batch_shape, n)), scale_tril=tril)
+        tril = F.expand(self.scale_tril, (*batch_shape, n, n))
+        return MultivariateNormal(F.expand(self.loc, (*batch_shape, n)), scale_tril=tril)
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         """Return samples (*sample_shape, *batch_shape, n) with gradients."""
-        noise = F.randn_like(F.expand(plain(self.loc), self._shape(sample_shape)))
-        moved = F.squeeze(F.matmul(plain(self.scale_tril), F.unsqueeze(noise, -1)), -1)
-        return with_methods(F.add(moved, plain(self.loc)))
+        noise = F.randn_like(F.expand(self.loc, self._shape(sample_shape)))
+        moved = F.squeeze(F.matmul(self.scale_tril, F.unsqueeze(noise, -1)), -1)
+        return with_methods(F.add(moved, self.loc))
 
     def log_prob(self, value: Any) -> Any:
         """Return the logarithm of the density."""
-        offset = F.sub(plain(value), plain(self.loc))
-        squares = squared_distance(plain(self.scale_tril), offset)
+        offset = F.sub(plain(value), self.loc)
+        squares = squared_distance(self.scale_tril, offset)
         constant = F.add(self.half_log_det, self.event_shape[0] * LOG_SQRT_2PI)
         return with_methods(F.sub(F.mul(squares, -0.5), constant))
 
