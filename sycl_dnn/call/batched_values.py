@@ -17,12 +17,12 @@ from sycl_dnn import tree
 from sycl_dnn.call import batched_axes, batching_rules
 from sycl_dnn.call.batched_call import Call, NoRule, aligned
 from sycl_dnn.call.recorded_tensor import OF_VALUES
+from sycl_dnn.call.running_function import by_trace
 from sycl_dnn.trace import cloning, gradients, nested_arguments
 from sycl_dnn.trace import functions as F
 from sycl_dnn.trace.indexing import full_key, numbers_of, put, taken_from
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.torch_methods import overwritten, unspoilt, written
-from sycl_dnn.trace.trace_state import running_trace
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.write_marks import ASSIGNMENT, OfOthers
 
@@ -120,12 +120,12 @@ class Batching:
 
     def __init__(self, outer: Any, size: int) -> None:
         self.outer, self.size = outer, size
-        self.depth = getattr(outer, "depth", 0) + 1
+        self.depth = outer.depth + 1
         self.is_ended = False
 
     def __getattr__(self, name: str) -> Any:
         if callable(getattr(Trace, name, None)):  # a method that records steps
-            return functools.partial(self.logged, _by_trace, name)
+            return functools.partial(self.logged, by_trace, name)
         return getattr(self.outer, name)
 
     @contextlib.contextmanager
@@ -326,8 +326,3 @@ class _BatchedPullback:
 
 #: Functions over tensors that are the same for a whole.
 _OF_WHOLES = frozenset((cloning._cloned, gradients.stop))
-
-
-def _by_trace(name: str, *args: Any, **kwargs: Any) -> Any:
-    """Call a method of the trace."""
-    return getattr(running_trace(), name)(*args, **kwargs)

@@ -306,7 +306,7 @@ class RunningFunction(RecordedRun):
         if name.startswith("_") or not callable(getattr(Trace, name, None)):
             raise AttributeError(f"a recording has no {name}")
 
-        return functools.partial(self.logged, _by_trace, name)
+        return functools.partial(self.logged, by_trace, name)
 
     __call__ = TraceState.__call__
 
@@ -374,6 +374,6 @@ class RunningFunction(RecordedRun):
         self._numbers, self.traced = {}, None
 
 
-def _by_trace(name: str, *args: Any, **kwargs: Any) -> Any:
+def by_trace(name: str, *args: Any, **kwargs: Any) -> Any:
     """Call a method of the trace."""
     return getattr(running_trace(), name)(*args, **kwargs)

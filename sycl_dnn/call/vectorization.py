@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import functools
+from collections.abc import Callable
 from typing import Any
 
 from sycl_dnn import tree
@@ -84,17 +85,21 @@ def _run(
     function: Callable[..., Any], axes: tuple[Any, ...], out_axes: Any, args: Any, kwargs: Any
 ) -> Any:
     """Run a function over batched values; return its results over those of the trace."""
-    size = _size(list(_mapped_leaves(axes, args)))
+    size = _size(axes, args)
     root = running_trace()
     batching = Batching(root.batching or root, size)
 
     def batched(value: Any, axis: Any) -> Any:
-        return value if axis is None else batching.wrapped(_moved(batching.capture(value), axis, 0))
+        if axis is None:
+            return value
+        whole = batching.capture(value)
+        return batching.wrapped(F.movedim(whole, axis, 0) if axis % whole.ndim else whole)
 
     try:
         with batching.running():
-            result = function(*_with_axes(batched, args, axes), **kwargs)
-        return _with_axes(lambda value, axis: _unbatched(batching, value, axis), result, out_axes)
+            result = function(*_with_axes("in_axes", batched, args, axes), **kwargs)
+        unbatched = functools.partial(_unbatched, batching)
+        return _with_axes("out_axes", unbatched, result, out_axes)
     finally:
         batching.is_ended = True
 
@@ -119,30 +124,23 @@ def _is_axis(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _with_axes(function: Callable[[Any, Any], Any], value: Any, axes: Any) -> Any:
+def _with_axes(name: str, function: Callable[[Any, Any], Any], value: Any, axes: Any) -> Any:
     """Return a tree of ``function(array, axis)``; ``axes`` is a tree with the same first levels."""
     if axes is None or _is_axis(axes):
         return tree.map(lambda v: function(v, axes) if _is_array(v) else v, value)
-    children = _children(axes)
-    node = tree.opened(value)
-    if children is None or node is None or len(children) != len(node.children):
+    entries, node = tree.opened(axes), tree.opened(value)
+    if entries is None or node is None or len(entries.children) != len(node.children):
         raise ValueError(
-            f"vmap: axes must be an int, None or a tree like the values, got {axes!r} for "
+            f"vmap: {name} must be an int, None or a tree like the values, got {axes!r} for "
             f"{type(value).__name__}"
         )
-    return node.rebuilt(
-        [_with_axes(function, v, a) for v, a in zip(node.children, children, strict=True)]
-    )
+    pairs = zip(node.children, entries.children, strict=True)
+    return node.rebuilt([_with_axes(name, function, v, a) for v, a in pairs])
 
 
-def _children(axes: Any) -> list[Any] | None:
-    node = tree.opened(axes)
-    return None if node is None else list(node.children)
-
-
-def _mapped_leaves(axes: Any, value: Any) -> Iterator[tuple[Any, int]]:
-    """Yield the arrays that have a batch, with its axis."""
-    pairs: list[tuple[Any, int]] = []
+def _size(axes: Any, args: tuple[Any, ...]) -> int:
+    """Return the size of the mapped axes, which is the same for all arrays."""
+    sizes: list[int] = []
 
     def note(array: Any, axis: Any) -> Any:
         if axis is not None:
@@ -151,25 +149,15 @@ def _mapped_leaves(axes: Any, value: Any) -> Iterator[tuple[Any, int]]:
                     f"vmap: in_axes must be axes of the arrays, got {axis} for shape "
                     f"{tuple(array.shape)}"
                 )
-            pairs.append((array, axis % array.ndim))
+            sizes.append(int(array.shape[axis]))
         return array
 
-    _with_axes(note, value, axes)
-    return iter(pairs)
-
-
-def _size(leaves: list[tuple[Any, int]]) -> int:
-    sizes = [array.shape[axis] for array, axis in leaves]
+    _with_axes("in_axes", note, args, axes)
     if not sizes:
         raise ValueError("vmap: in_axes must name the axis of at least one array, got None for all")
     if len(set(sizes)) > 1:
         raise ValueError(f"vmap: mapped axes must have the same size, got {sizes}")
-    return int(sizes[0])
-
-
-def _moved(value: Any, axis: int, to: int) -> Any:
-    """Return an array with an axis moved to another place."""
-    return value if axis % value.ndim == to else F.movedim(value, axis, to)
+    return sizes[0]
 
 
 def _unbatched(batching: Batching, value: Any, axis: Any) -> Any:
