@@ -38,7 +38,9 @@ def reduction(call: Call) -> Any:
     call.only("input")
     x, dim = call.whole("input"), call["dim"]
     rank = x.ndim - 1
-    if dim is not None and dim != ():
+    if isinstance(dim, (tuple, list)) and not dim:  # no axes to some functions, all to others
+        raise NoRule
+    if dim is not None:
         axes = axes_of(dim, rank)
         return call.of(input=x, dim=axes if isinstance(dim, (tuple, list)) else axes[0])
     flat = F.reshape(x, (x.shape[0], math.prod(x.shape[1:])))
@@ -65,7 +67,7 @@ def along(*names: str, whole: Iterable[str] = ()) -> Rule:
     """
 
     def rule(call: Call) -> Any:
-        first = next(iter(call.values))
+        first = call.names[0]
         call.only(first, *whole)
         rank = call[first].ndim
         wholes = {n: call.whole(n) for n in (first, *whole) if isinstance(call[n], Tensor)}
@@ -105,7 +107,7 @@ def unsqueeze(call: Call) -> Any:
 def squeeze(call: Call) -> Any:
     """Remove axes of size 1."""
     x = call["input"]
-    dims = range(x.ndim) if call["dim"] is None else call["dim"]
+    dims = tuple(range(x.ndim)) if call["dim"] is None else call["dim"]
     removed = [axis for axis in axes_of(dims, x.ndim) if x.whole.shape[axis] == 1]
     return F.squeeze(x.whole, tuple(removed)) if removed else x.whole
 
@@ -155,6 +157,8 @@ def unflatten(call: Call) -> Any:
 def joined(call: Call) -> Any:
     """Join batches: ``cat`` counts the axes of its parts, ``stack`` those of its result."""
     tensors = call["tensors"]
+    if len({t.ndim for t in tensors}) != 1:  # empty vectors, which ``cat`` skips
+        raise NoRule
     rank = tensors[0].ndim + (call.name == "stack")
     wholes = [call.batching.whole_of(t) for t in tensors]
     return call.run(wholes, axis_of(call["dim"], rank))
@@ -185,16 +189,14 @@ def taken(batching: Any, x: Any, items: Sequence[Any]) -> Any:
     if not arrays:
         key = (slice(None), *items)
         return whole[key]
-    rank = max(items[i].ndim for i in arrays)
-    numbers = F.reshape(F.arange(batching.size), (batching.size, *(1,) * rank))
-    chosen = [_index(batching, item, rank) if i in arrays else item
-              for i, item in enumerate(items)]  # fmt: skip
-    key = (numbers, *chosen)
+    numbers, *indices = _numbered(batching, [items[i] for i in arrays])
+    rank, supply = numbers.ndim - 1, iter(indices)
+    key = (numbers, *[next(supply) if i in arrays else item for i, item in enumerate(items)])
     result = whole[key]
     kept = [item for item in items if not isinstance(item, int)]
     axes = [i for i, item in enumerate(kept) if hasattr(item, "shape")]
-    # Indices next to each other leave their axes in place, others come first; with the number of
-    # the sample in front, all do unless there are no slices before them.
+    # Indices next to each other leave their axes in place, others come first. The number of the
+    # sample is not next to those behind a slice, so their axes came first and move back.
     if axes == list(range(axes[0], axes[-1] + 1)) and axes[0]:
         return F.movedim(
             result, tuple(range(1, 1 + rank)), tuple(range(1 + axes[0], 1 + axes[0] + rank))
@@ -202,8 +204,11 @@ def taken(batching: Any, x: Any, items: Sequence[Any]) -> Any:
     return result
 
 
-def _index(batching: Any, item: Any, rank: int) -> Any:
-    return aligned(item.whole, rank) if batching.is_batched(item) else item
+def _numbered(batching: Any, indices: Sequence[Any]) -> list[Any]:
+    """Return indices of wholes that broadcast: the number of the sample, then those given."""
+    rank = max(index.ndim for index in indices)
+    numbers = F.reshape(F.arange(batching.size), (batching.size, *(1,) * rank))
+    return [numbers, *[aligned(i.whole, rank) if batching.is_batched(i) else i for i in indices]]
 
 
 def index_put(call: Call) -> Any:
@@ -212,9 +217,7 @@ def index_put(call: Call) -> Any:
     indices = list(call["indices"])
     if any(not hasattr(i, "shape") or str(i.dtype) == "bool" for i in indices):
         raise NoRule
-    rank = max(i.ndim for i in indices)
-    numbers = F.reshape(F.arange(batching.size), (batching.size, *(1,) * rank))
+    numbered = _numbered(batching, indices)
     if batching.is_batched(values):
-        values = aligned(values.whole, rank + x.ndim - 1 - len(indices))
-    return call.run(x, [numbers, *[_index(batching, i, rank) for i in indices]], values,
-                    call["accumulate"])  # fmt: skip
+        values = aligned(values.whole, numbered[0].ndim + x.ndim - 2 - len(indices))
+    return call.run(x, numbered, values, call["accumulate"])

@@ -27,9 +27,12 @@ class Call:
         self, batching: Any, function: Any, args: Sequence[Any], kwargs: dict[str, Any]
     ) -> None:
         parameters = function.parameters
-        first = next(iter(parameters.values()))
-        if first.kind is inspect.Parameter.VAR_POSITIONAL:
+        #: Names of all parameters, in order; arguments by name can come in any.
+        self.names = list(parameters)
+        if parameters[self.names[0]].kind is inspect.Parameter.VAR_POSITIONAL:
             args = [tuple(args)]
+        if len(args) > len(parameters):  # the function says so
+            raise NoRule
         self.batching, self.name, self.run = batching, function.name, function.function
         self.values = dict(zip(parameters, args, strict=False)) | kwargs
         self._defaults = {name: p.default for name, p in parameters.items()}

@@ -16,7 +16,7 @@ from sycl_dnn.trace.values import Tensor
 
 def matmul(call: Call) -> Any:
     """Multiply matrices or vectors."""
-    first, second = list(call.values)[:2]
+    first, second = call.names[:2]
     return _product(call.batching, call[first], call[second])
 
 
@@ -53,7 +53,7 @@ def scaled_product(call: Call) -> Any:
     """Compute ``beta * input + alpha * (a @ b)``."""
     if not call["beta"]:  # what the input has is not read
         raise NoRule
-    _, first, second = list(call.values)[:3]
+    _, first, second = call.names[:3]
     scaled = F.mul(F.matmul(call[first], call[second]), call["alpha"])
     return call.batching.whole_of(F.add(F.mul(call["input"], call["beta"]), scaled))
 
@@ -79,7 +79,7 @@ def einsum(call: Call) -> Any:
 
 def outer(call: Call) -> Any:
     """Return outer products."""
-    a, b = (call.whole(n) for n in list(call.values)[:2])
+    a, b = (call.whole(n) for n in call.names[:2])
     return F.mul(F.unsqueeze(a, 2), F.unsqueeze(b, 1))
 
 
@@ -125,9 +125,9 @@ def convolution(spatial: int) -> Rule:
         x, bias = call["input"], call["bias"]
         if not call.is_batched("weight") and not (bias is not None and call.is_batched("bias")):
             return images("input", spatial=spatial)(call)
-        if x.ndim != spatial + 2 or isinstance(call["padding"], str):
-            raise NoRule
         size, whole = call.batching.size, call.whole("input")
+        if x.ndim != spatial + 2 or isinstance(call["padding"], str) or not size:
+            raise NoRule
         n, channels = whole.shape[1:3]
         grouped = F.reshape(F.transpose(whole, 0, 1), (n, size * channels, *whole.shape[3:]))
         weight = call.whole("weight")

@@ -169,6 +169,22 @@ def test_arrays_without_axes_do_not_widen(x):
     _near(result, (dpnp.asnumpy(x).astype("f2") * np.array([[1], [2], [3]], "f2")))
 
 
+def test_arguments_by_name_come_in_any_order(x):
+    w = F.randn(3, 4, 2, device=x.device)
+    _near(vmap(lambda a, b: F.matmul(other=b, input=a))(x, w), _each(F.matmul, x, w))
+    _near(vmap(lambda a: F.softmax(dim=0, input=a))(x), dpnp.asnumpy(F.softmax(x, 1)))
+    with pytest.raises(TypeError, match="positional"):
+        vmap(lambda a: F.exp(a, 1, 2))(x)
+
+
+def test_no_axes_are_not_all_of_the_batch(x):
+    for function in (F.sum, F.all, F.amax, F.std):
+        for none in ((), []):
+            _near(vmap(lambda a: function(a, none))(x), _each(lambda a: function(a, none), x))  # noqa: B023
+    ones = F.zeros(300, 1, 2, device=x.device)
+    assert vmap(F.squeeze)(ones).shape == (300, 2)
+
+
 def test_other_axes_never_reach_the_batch(x):
     for wrong in (1, -2):
         with pytest.raises((ValueError, IndexError)):
@@ -243,7 +259,7 @@ def test_threads(x):
         (lambda x: vmap(F.relu, "0")(x), TypeError, "an int, None or a tuple, got str"),
         (lambda x: vmap(F.add, (0,))(x, x), ValueError, "got 1 for 2"),
         (lambda x: vmap(F.add)(x, x[:2]), ValueError, r"same size, got \[3, 2\]"),
-        (lambda x: vmap(F.relu, ({"a": 0},))(x), ValueError, "a tree like the values"),
+        (lambda x: vmap(F.relu, ({"a": 0},))(x), ValueError, "in_axes must be .* a tree"),
         (lambda x: vmap(lambda r: r, out_axes=None)(x), ValueError, "out_axes must be the axis"),
         (lambda x: vmap(lambda r: r, out_axes=2)(x), ValueError, r"out_axes must be in \[-2, 2\)"),
         (lambda x: vmap(lambda r: r if r.sum() > 0 else -r)(x), TypeError, "differs along"),

@@ -35,6 +35,9 @@ def _cases():
 
 
 CASES = _cases()
+#: Each with all arrays mapped, and with only the first.
+CALLS = [(case, len(specs_of(case.args))) for case in CASES]
+CALLS += [(case, 1) for case, n in CALLS if n > 1]
 
 
 def _on_device(case, arrays, queue):
@@ -55,14 +58,9 @@ def _assert_near(case, batch, samples):
 
 @pytest.mark.sweep(4)
 @pytest.mark.filterwarnings("ignore:.*should have the shape:UserWarning")
-@pytest.mark.parametrize("n_mapped", [None, 1])
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize(("case", "n_mapped"), CALLS, ids=str)
 def test_batch_is_its_samples(case, n_mapped, queue):
     arguments = [numpy_arguments(case, seed) for seed in range(SIZE)]
-    n_arrays = len(arrays_of(arguments[0]))
-    if n_mapped == n_arrays:
-        return  # the same as all
-    n_mapped = n_mapped or n_arrays
     fixed = arrays_of(arguments[0])[n_mapped:]
     samples = [_on_device(case, arrays_of(a)[:n_mapped] + fixed, queue) for a in arguments]
     mapped = zip(*[arrays_of(a)[:n_mapped] for a in arguments], strict=True)

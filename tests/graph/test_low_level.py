@@ -194,6 +194,7 @@ def test_results_share_memory_only_where_allowed(kind, engine, stream, queue):
     made = partition.compile([x, w, r], [y], engine)
     assert made.inplace_ports == [(3, 4)]
     ones, sums = (dpnp.ones((6, 6), dtype="f4", sycl_queue=queue) for _ in range(2))
+    queue.wait()  # the stream is not ordered behind dpnp
     ins = [sg.Tensor(t, engine, sums if t.id == 3 else ones) for t in (x, w, r)]
     made.execute(stream, ins, [sg.Tensor(y, engine, sums)]).wait()
     assert (dpnp.asnumpy(sums) == 7).all()
