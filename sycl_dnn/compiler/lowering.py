@@ -32,6 +32,7 @@ from sycl_dnn.compiler.passes.lone_functions import keep_nan
 from sycl_dnn.compiler.passes.product_operands import pack_for_few_rows, read_in_place
 from sycl_dnn.compiler.passes.turned_reorders import turn_copies
 from sycl_dnn.compiler.passes.wider_values import (
+    interleave_short_rows,
     join_products,
     write_dense_parts,
     write_into_parts,
@@ -71,6 +72,7 @@ LAST_PASSES: tuple[Pass, ...] = (
     keep_nan,
     fuse_kernels,
     join_launches,
+    interleave_short_rows,
     write_dense_parts,
     launch_sequences,
     turn_copies,

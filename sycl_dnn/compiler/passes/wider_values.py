@@ -16,12 +16,12 @@ from sycl_dnn.compiler.constant_values import constant_ids
 from sycl_dnn.compiler.rebuilding import origin, rebuilt, with_weights
 from sycl_dnn.compiler.relayout import in_order, same_span
 from sycl_dnn.compiler.step_graph import Graph, Node, Refusal, has_only_post_ops, moved
-from sycl_dnn.functional.shape.joining import join
+from sycl_dnn.functional.shape.joining import has_short_rows, interleave, join
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.steps import is_kernel
 from sycl_dnn.trace.values import Storage, Tensor
-from sycl_dnn.trace.views import reshape
+from sycl_dnn.trace.views import axis_order, reshape
 
 #: Descriptor parameters whose names differ from the execution arguments.
 _PARAMETERS = {"src_0": "src0", "src_1": "src1", "src_2": "src2"}
@@ -390,3 +390,34 @@ def _part_copy(graph: Graph, node: Node, src: Tensor, offset: int) -> Node:
     nodes[0].fused = ["a part of a concatenation"]
     nodes[0].refused = list(node.refused)
     return nodes[0]
+
+
+# --- Concatenations of short rows
+
+
+def interleave_short_rows(graph: Graph) -> None:
+    """Replace concatenations of short rows, of which oneDNN copies each on its own."""
+    for node in graph.walk():
+        if node.row == "concat" and not graph.is_locked(node) and node.part == (0, 1):
+            _interleave(graph, node)
+
+
+def _interleave(graph: Graph, node: Node) -> None:
+    parts, axis, dst = [*node.inputs.values()], node.params["concat_dimension"], node.dst
+    is_plain = has_only_post_ops(node.attr) and not len(node.post_ops)
+    if not is_plain or not has_short_rows(parts, axis) or not _has_dense_rows(dst, parts[0], axis):
+        return
+    _, nodes = graph.recorded(lambda: interleave(parts, axis, dst))
+    nodes[-1].fused, nodes[-1].refused = node.fused, node.refused
+    for new in nodes:
+        new.is_repeated = node.is_repeated
+    graph.insert(nodes, before=node)
+    graph.drop([node])
+
+
+def _has_dense_rows(dst: Tensor, part: Tensor, axis: int) -> bool:
+    """Whether the rows of a concatenation are dense, in the axis order of its parts."""
+    if dst.strides is None or axis_order(dst, dst.ndim) != axis_order(part, part.ndim):
+        return False
+    dense = layout.like(dst.desc, dst.dtype).strides
+    return all(s == d for s, d in zip(dst.strides, dense, strict=True) if d <= dense[axis])

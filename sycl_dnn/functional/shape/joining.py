@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import dpnp
 
+from sycl_dnn._core import engine_kind
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.arithmetic.operands import check_each
@@ -25,6 +26,9 @@ from sycl_dnn.trace.views import reshape
 _JOINED = frozenset(dtypes.FLOATS) - {"float64"}
 #: oneDNN supports at most 1,024 sources; more are joined in groups first.
 _MAX_SOURCES = 512
+#: Bytes of a row of each part, up to which oneDNN's concat on CPUs takes longer than joining whole
+#: parts and copying the rows to their places.
+_SHORT_ROW = 32
 
 
 def join(parts: Sequence[Tensor], axis: int) -> Tensor:
@@ -57,6 +61,11 @@ def _concat(parts: Sequence[Tensor], axis: int, shape: tuple[int, ...]) -> Tenso
     )
     if first.desc.is_plain and not is_fast:
         return _placed(parts, axis, shape)
+    if not first.trace.is_compiled and has_short_rows(parts, axis):
+        dst = _new(parts, shape)
+        with views.untaped(first.trace):
+            interleave(parts, axis, dst)
+        return _recorded(dst, parts, axis)
     result = first.trace.primitive(
         "concat",
         {f"multiple_src_{i}": p for i, p in enumerate(parts)},
@@ -78,19 +87,58 @@ def _is_ordered_as(part: Tensor, first: Tensor) -> bool:
 def _placed(parts: Sequence[Tensor], axis: int, shape: tuple[int, ...]) -> Tensor:
     """Concatenate by copies, where oneDNN's concat has only its slow reference implementation."""
     first, start = parts[0], 0
-    desc = layout.like(first.desc, first.dtype, shape)
-    result = Tensor(first.trace, Storage(desc), desc, first.dtype, shape)
+    result = _new(parts, shape)
     for part in parts:
         place = result.view(part.shape, result.strides, start * result.strides[axis])
         first.trace.written_into(result, place, first.trace.plain(part))
         start += part.shape[axis]
+    return _recorded(result, parts, axis)
+
+
+def _new(parts: Sequence[Tensor], shape: tuple[int, ...]) -> Tensor:
+    """Return a tensor for a concatenation, with the axis order of the first part."""
+    first = parts[0]
+    desc = layout.like(first.desc, first.dtype, shape)
+    return Tensor(first.trace, Storage(desc), desc, first.dtype, shape)
+
+
+def _recorded(result: Tensor, parts: Sequence[Tensor], axis: int) -> Tensor:
+    """Record the gradients of a concatenation that consists of several steps."""
 
     def rule(entry: Entry, grads: dict[str, Tensor]) -> dict[str, Tensor]:
         return _shares(grads["dst"], entry.inputs, axis)
 
     named = {str(i): part for i, part in enumerate(parts)}
-    first.trace.tape.append(Entry("view", named, {"dst": result}, rule=rule))
+    result.trace.tape.append(Entry("view", named, {"dst": result}, rule=rule))
     return result
+
+
+def has_short_rows(parts: Sequence[Tensor], axis: int) -> bool:
+    """Whether parts of one shape have so few elements in a row that oneDNN's concat is slow."""
+    first = parts[0]
+    is_cpu = first.trace.engine.kind is engine_kind.cpu
+    if not is_cpu or not first.desc.is_plain or any(p.shape != first.shape for p in parts):
+        return False
+    row = _row_size(first, axis)
+    return row * dtypes.bits_of(first.dtype) <= 8 * _SHORT_ROW and row < first.size
+
+
+def _row_size(part: Tensor, axis: int) -> int:
+    """Return the number of elements that a dense part has in a row of the concatenation."""
+    return layout.like(part.desc, part.dtype).strides[axis] * part.shape[axis]
+
+
+def interleave(parts: Sequence[Tensor], axis: int, dst: Tensor) -> Tensor:
+    """Write the concatenation of short rows into ``dst``, by one copy of all parts joined whole."""
+    first, k = parts[0], len(parts)
+    order, row = views.axis_order(first, first.ndim), _row_size(first, axis)
+    outer = order[: order.index(axis)]
+    sizes, n = [first.shape[a] for a in outer], first.size // row
+    blocks = [views.grid(views.laid_out(p, order), (n, row)) for p in parts]
+    steps = [row * s for s in layout.row_major_strides(sizes)]
+    joined = join(blocks, 0).view((*sizes, k, row), (*steps, n * row, 1))
+    place = dst.view((*sizes, k, row), (*[dst.strides[a] for a in outer], row, 1))
+    return first.trace.written_into(dst, place, joined)
 
 
 def _with_gradients(result: Tensor, empty: Sequence[Tensor]) -> Tensor:

@@ -23,6 +23,9 @@ CASES = [
     named("cat-one", F.cat, ([X],)),
     named("cat-channels", F.cat, (images(3, 16, 1), 1)),
     named("cat-last", F.cat, ([Spec((2, 3)), Spec((2, 5))], -1)),
+    named("cat-columns", F.cat, ([Spec((2, 3, 1))] * 4, -1)),
+    named("cat-short-rows", F.cat, ([Spec((4, 3, 2)), Spec((4, 3, 2), layout="strided")], -1)),
+    named("cat-short-inner-axes", F.cat, ([Spec((4, 2, 3))] * 2, 1)),
     named("cat-left-out", F.cat, ([Spec((0,)), Spec((2, 3))], 1)),
     named("cat-empty", F.cat, ([Spec((2, 0)), Spec((2, 3)), Spec((2, 0))], 1)),
     named("cat-all-empty", F.cat, ([Spec((2, 0)), Spec((2, 0))], 1)),
@@ -39,7 +42,10 @@ CASES = [
     named("tensor_split-at", F.tensor_split, (X, (1, 3, 2, -1), 2)),
 ]
 CASES += [named(f"cat-{layout}", F.cat, (images(3, 8, layout=layout), 1)) for layout in LAYOUTS[1:]]
-NARROW = ("cat", "cat-channels", "stack", "split")
+CASES += [
+    named(f"cat-few-{layout}", F.cat, (images(2, 2, layout=layout), 1)) for layout in LAYOUTS[1:]
+]
+NARROW = ("cat", "cat-channels", "cat-columns", "stack", "split")
 CASES += [c.as_dtype(d) for c in CASES for d in ("bfloat16", "float16") if c.name in NARROW]
 TestCases = checked(CASES)
 
