@@ -134,7 +134,7 @@ def interleave(parts: Sequence[Tensor], axis: int, dst: Tensor) -> Tensor:
     order, row = views.axis_order(first, first.ndim), _row_size(first, axis)
     outer = order[: order.index(axis)]
     sizes, n = [first.shape[a] for a in outer], first.size // row
-    blocks = [views.grid(views.laid_out(p, order), (n, row)) for p in parts]
+    blocks = [views.grid(views.laid_out(p, order), (1, first.size)) for p in parts]
     steps = [row * s for s in layout.row_major_strides(sizes)]
     joined = join(blocks, 0).view((*sizes, k, row), (*steps, n * row, 1))
     place = dst.view((*sizes, k, row), (*[dst.strides[a] for a in outer], row, 1))
