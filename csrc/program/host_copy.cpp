@@ -123,9 +123,9 @@ HostCopy::HostCopy(const std::string &from, const std::string &to, std::vector<a
     dst_size = match->dst_size;
 }
 
-void HostCopy::run(const void *src, void *dst) const {
-    const auto *from = static_cast<const char *>(src);
-    auto *to = static_cast<char *>(dst);
+void HostCopy::run(void *const *addresses) const {
+    const auto *from = static_cast<const char *>(addresses[0]);
+    auto *to = static_cast<char *>(addresses[1]);
     const auto [inner, src_step, dst_step] = axes.back();
     std::vector<int64_t> position(axes.size() - 1, 0);
     for (;;) {

@@ -6,20 +6,23 @@
 #include <string>
 #include <vector>
 
+#include "program/host_work.hpp"
+
 namespace sycl_dnn {
 
 // A copy among float32, bfloat16 and float16 between two plain layouts, as a host task.
 //
 // On CPUs without native 16-bit floats, oneDNN's reorder takes 50 ns per element. OpenCL kernels
 // are no alternative: the CPU runtime does not support threads that launch and wait concurrently.
-class HostCopy {
+class HostCopy : public HostWork {
   public:
     // Size, and strides of source and destination in elements.
     using axis = std::array<int64_t, 3>;
 
     // `axes` are ordered from the destination's outermost axis to its innermost.
     HostCopy(const std::string &from, const std::string &to, std::vector<axis> axes);
-    void run(const void *src, void *dst) const;
+    // Of the first array to the second.
+    void run(void *const *addresses) const override;
     // Whether this processor can convert between the two types.
     static bool has(const std::string &from, const std::string &to);
 

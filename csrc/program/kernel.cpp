@@ -5,6 +5,8 @@
 #include "base/dpctl_api.hpp"
 #include "base/dpctl_programs.hpp"
 #include "base/errors.hpp"
+#include "program/host_copy.hpp"
+#include "program/host_sequence.hpp"
 #include "program/program_binary.hpp"
 
 namespace sycl_dnn {
@@ -43,9 +45,8 @@ sycl::event Kernel::submit(sycl::queue queue, const std::vector<dnnl_exec_arg_t>
     }
     return queue.submit([&](sycl::handler &h) {
         h.depends_on(depends);
-        if (copy) {
-            h.host_task(
-                [copy = copy, src = addresses[0], dst = addresses[1]] { copy->run(src, dst); });
+        if (host) {
+            h.host_task([host = host, addresses] { host->run(addresses.data()); });
             return;
         }
         int position = 0;
@@ -85,6 +86,21 @@ Kernel make_copy(const std::string &from, const std::string &to,
     return {name, std::nullopt, nullptr, std::make_shared<HostCopy>(from, to, axes), {}, 1, 1, {}};
 }
 
+// An operation is (kind, arrays, sizes, functions), a function (algorithm, alpha, beta).
+using sequence_row = std::tuple<std::string, std::vector<int>, std::vector<int64_t>,
+                                std::vector<std::tuple<dnnl::algorithm, float, float>>>;
+
+Kernel make_host_sequence(const std::vector<sequence_row> &rows) {
+    std::vector<HostSequence::operation> operations;
+    for (const auto &[kind, arrays, sizes, functions] : rows) {
+        operations.push_back({kind, arrays, sizes, {}});
+        for (const auto &[algorithm, alpha, beta] : functions)
+            operations.back().functions.push_back({static_cast<int>(algorithm), alpha, beta});
+    }
+    auto sequence = std::make_shared<HostSequence>(operations);
+    return {"host_sequence", std::nullopt, nullptr, std::move(sequence), {}, 1, 1, {}};
+}
+
 }  // namespace
 
 void bind_kernel(py::module_ &m) {
@@ -115,6 +131,9 @@ void bind_kernel(py::module_ &m) {
                     "Begin to build kernels at once, in another thread; programs of a kernel begin "
                     "otherwise.")
         .def_readonly("name", &Kernel::name)
+        .def_property_readonly(
+            "is_host", [](const Kernel &k) { return k.host != nullptr; },
+            "Whether a thread of the host does it.")
         .def_readonly("global_size", &Kernel::global)
         .def_readonly("local_size", &Kernel::local)
         .def_static("copy", &make_copy, py::arg("from_type"), py::arg("to_type"), py::arg("axes"),
@@ -122,6 +141,18 @@ void bind_kernel(py::module_ &m) {
                     "sizes, strides of the source and of the destination, outermost axis first.")
         .def_static("can_copy", &HostCopy::has, py::arg("from_type"), py::arg("to_type"),
                     "Whether this processor converts between the two types.")
+        .def_static("sequence", &make_host_sequence, py::arg("operations"),
+                    "Small operations on float32 in the thread of one host task, each (kind, "
+                    "arrays, sizes, functions): kinds and sizes are those of "
+                    "csrc/program/host_sequence.cpp, arrays are positions among the step's values, "
+                    "-1 where there is none, and functions are (algorithm, alpha, beta).")
+        .def_static(
+            "can_apply",
+            [](dnnl::algorithm algorithm) {
+                return HostSequence::has(static_cast<int>(algorithm));
+            },
+            py::arg("algorithm"),
+            "Whether operations of a sequence can apply an element-wise algorithm.")
         .def_static("program_binary", &program_binary, py::arg("program"), py::arg("queue"),
                     "What the driver made of a dpctl.program.SyclProgram for a queue's device; "
                     "empty where it does not tell.")

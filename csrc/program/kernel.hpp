@@ -10,13 +10,13 @@
 
 #include "base/bind.hpp"
 #include "program/address_table.hpp"
-#include "program/host_copy.hpp"
+#include "program/host_work.hpp"
 #include "program/program_build.hpp"
 
 namespace sycl_dnn {
 
 // A kernel compiled at run time, as a step of a Program. Its parameters are the addresses of the
-// step's values in order, followed by `numbers`. Alternatively, a copy by the host.
+// step's values in order, followed by `numbers`. Alternatively, work of the host.
 // A kernel with `facts` computes many arrays: drivers limit how many parameters there are, so it
 // has two, the addresses of the values in an array, and the facts.
 struct Kernel {
@@ -25,7 +25,7 @@ struct Kernel {
     std::string name;
     std::optional<sycl::kernel> handle;
     std::shared_ptr<ProgramBuild> build;  // where the handle comes from, or null
-    std::shared_ptr<const HostCopy> copy;
+    std::shared_ptr<const HostWork> host;
     std::vector<number> numbers;
     size_t global;  // total work-items, a multiple of `local`
     size_t local;

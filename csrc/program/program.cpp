@@ -28,7 +28,7 @@ Program::Program(const Engine &e, std::vector<value> v, std::vector<step> s, siz
       steps(std::move(s)),
       n_host_tasks(std::count_if(
           steps.begin(), steps.end(),
-          [](const step &item) { return item.primitive || (item.kernel && item.kernel->copy); })),
+          [](const step &item) { return item.primitive || (item.kernel && item.kernel->host); })),
       n_arguments(n),
       arena_bytes(bytes),
       array_bytes(bytes_of_arrays(values)),
@@ -174,7 +174,7 @@ sycl::event Program::submit_quietly(size_t index, const Stream &stream, frame &f
     return event;
 }
 
-static bool is_launch(const Program::step &s) { return s.kernel && !s.kernel->copy; }
+static bool is_launch(const Program::step &s) { return s.kernel && !s.kernel->host; }
 
 void Program::submit(const Stream &stream, frame &f, std::vector<sycl::event> &depends,
                      sycl::event &last) const {

@@ -25,6 +25,7 @@ from sycl_dnn.compiler.passes.cleaning import clean, merge_gates
 from sycl_dnn.compiler.passes.depthwise import fuse_depthwise
 from sycl_dnn.compiler.passes.folding import fold, split_batch_norms
 from sycl_dnn.compiler.passes.fusing import fuse, sum_in_place
+from sycl_dnn.compiler.passes.host_sequences import run_on_host
 from sycl_dnn.compiler.passes.joined_launches import join_launches
 from sycl_dnn.compiler.passes.kernel_fusion import fuse_kernels
 from sycl_dnn.compiler.passes.launch_sequences import launch_sequences
@@ -76,6 +77,7 @@ LAST_PASSES: tuple[Pass, ...] = (
     write_dense_parts,
     launch_sequences,
     turn_copies,
+    run_on_host,
 )
 #: Passes whose benefit depends on shape and machine, with their defaults.
 SWITCHES: dict[str, bool] = {
@@ -88,6 +90,7 @@ SWITCHES: dict[str, bool] = {
     "join_launches": True,
     "launch_sequences": True,
     "turn_copies": True,
+    "run_on_host": True,
 }
 
 

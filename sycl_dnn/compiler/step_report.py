@@ -21,7 +21,7 @@ class Part:
     row : str
         The primitive; "dpnp" for a call of dpnp, "zeros" for cleared memory.
     implementation : str
-        oneDNN's name; "opencl" for a kernel, "host" for a copy by the host.
+        oneDNN's name; "opencl" for a kernel, "host" for the work of one thread.
     shape, dtype
         Of the result.
     fused : tuple of str
@@ -151,7 +151,9 @@ def _implementation(pd: _core.PrimitiveDesc) -> str:
 
 def _step_name(node: Node) -> str:
     if node.function is None:
-        return "memset" if node.primitive is None else "opencl"
+        if node.primitive is None:
+            return "memset"
+        return "host" if node.primitive.is_host else "opencl"
     function = getattr(node.function, "func", node.function)
     return getattr(function, "__qualname__", type(function).__name__)
 

@@ -136,6 +136,8 @@ def recipe_of(kernel: _core.Kernel) -> tuple[Any, ...] | None:
 def rebuilt(trace: Any, recipe: tuple[Any, ...]) -> _core.Kernel:
     """Return the kernel of a recipe."""
     source, name, numbers, n_groups, n_items, facts = recipe
+    if isinstance(source, tuple):
+        return host_sequence(source)
     if facts:
         return _kernel_of_facts(trace, source, name, n_groups, n_items, facts)
     return kernel_of(trace, source, name, numbers, n_groups, n_items)
@@ -164,6 +166,13 @@ def sequence_kernel(
     return _kernel_of_facts(
         trace, source, sequences.NAME, n_groups, 1, sequences.facts_of(launches)
     )
+
+
+def host_sequence(operations: Sequence[tuple[Any, ...]]) -> _core.Kernel:
+    """Return a host task for operations as ``_core.Kernel.sequence`` takes them."""
+    kernel = _core.Kernel.sequence(operations)
+    _recipes[kernel] = tuple(operations), kernel.name, (), 1, 1, ()
+    return kernel
 
 
 def _kernel_of_facts(

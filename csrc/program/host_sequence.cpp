@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "program/host_sequence.hpp"
+
+#include <oneapi/dnnl/dnnl_types.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "base/errors.hpp"
+
+namespace sycl_dnn {
+
+namespace {
+
+using operation = HostSequence::operation;
+using function = HostSequence::function;
+
+// --- Loops over rows, compiled for several instruction sets
+
+struct host_rows {
+    // Four rows of x, `x_step` apart, times a matrix (k, n) of at least 16 columns, plus `start`.
+    void (*multiply_four)(const float *x, int64_t x_step, const float *w, int64_t n, int64_t k,
+                          const float *start, float *y);
+    void (*multiply_one)(const float *x, const float *w, int64_t n, int64_t k, const float *start,
+                         float *y);
+    // One row times the transpose of (n, w_step), of which k columns count.
+    void (*multiply_narrow)(const float *x, const float *w, int64_t w_step, int64_t n, int64_t k,
+                            const float *start, float *y);
+    void (*add)(float *y, const float *x, int64_t n);
+    void (*mean_of_rows)(const float *x, int64_t rows, int64_t n, float *y);
+    void (*scale_rows)(const float *x, const float *factors, int64_t rows, int64_t n, float *y);
+};
+
+#define INSTRUCTIONS baseline
+#define WIDTH 4
+#define BLOCKS 2
+#include "program/host_rows.inc"
+
+#if defined(__x86_64__)
+#pragma GCC push_options
+#pragma GCC target("avx2,fma")
+#define INSTRUCTIONS avx2
+#define WIDTH 8
+#define BLOCKS 2
+#include "program/host_rows.inc"
+#pragma GCC pop_options
+
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512vl,avx512dq,avx512bw,fma")
+#define INSTRUCTIONS avx512
+#define WIDTH 16
+#define BLOCKS 4
+#include "program/host_rows.inc"
+#pragma GCC pop_options
+#endif
+
+const host_rows &rows_of_processor() {
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw"))
+        return avx512::functions;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return avx2::functions;
+#endif
+    return baseline::functions;
+}
+
+const host_rows &fast = rows_of_processor();
+// Narrower matrices are transposed.
+constexpr int64_t wide = 16;
+
+// --- Element-wise functions; NaN stays NaN
+
+struct elementwise {
+    int algorithm;
+    float (*apply)(float x, float alpha, float beta);
+};
+
+float clipped(float x, float low, float high) { return x < low ? low : x > high ? high : x; }
+float logistic(float x) { return 1.0f / (1.0f + std::exp(-x)); }
+
+const elementwise functions[] = {
+    {dnnl_eltwise_relu, [](float x, float a, float) { return x < 0 ? a * x : x; }},
+    {dnnl_eltwise_linear, [](float x, float a, float b) { return a * x + b; }},
+    {dnnl_eltwise_clip, clipped},
+    {dnnl_eltwise_clip_v2, clipped},
+    {dnnl_eltwise_logistic, [](float x, float, float) { return logistic(x); }},
+    {dnnl_eltwise_tanh, [](float x, float, float) { return std::tanh(x); }},
+    {dnnl_eltwise_swish, [](float x, float a, float) { return x * logistic(a * x); }},
+    {dnnl_eltwise_hardsigmoid, [](float x, float a, float b) { return clipped(a * x + b, 0, 1); }},
+    {dnnl_eltwise_hardswish,
+     [](float x, float a, float b) { return x * clipped(a * x + b, 0, 1); }},
+};
+
+const elementwise *function_of(int algorithm) {
+    for (const elementwise &f : functions)
+        if (f.algorithm == algorithm) return &f;
+    return nullptr;
+}
+
+void apply(const std::vector<function> &chain, float *y, int64_t n) {
+    for (const function &f : chain) {
+        const auto *row = function_of(f.algorithm);
+        for (int64_t i = 0; i < n; ++i) y[i] = row->apply(y[i], f.alpha, f.beta);
+    }
+}
+
+// --- Operations
+
+// Returns what is summed, if the result overwrites it.
+std::vector<float> copy_if_same(const float *summand, const float *dst, int64_t n) {
+    return summand == dst ? std::vector<float>(dst, dst + n) : std::vector<float>();
+}
+
+// arrays: src, weights, bias, summand, dst. sizes: batches, rows of each, n, k; steps between
+// batches and rows of src; elements before the source that the first row begins, elements of a
+// source; step between batches of dst, whose rows are dense. Elements outside the source are 0. The
+// weights are (k, n), or (n, k) if they are narrow.
+void multiply(const operation &o, float *const *arrays) {
+    const int64_t *s = o.sizes.data();
+    const int64_t batches = s[0], rows = s[1], n = s[2], k = s[3], step = s[5], lead = s[6];
+    const int64_t length = s[7];
+    const auto is_whole = [&](int64_t r) {
+        return r * step >= lead && r * step - lead + k <= length;
+    };
+    for (int64_t batch = 0; batch < batches; ++batch) {
+        const float *x = arrays[0] + batch * s[4] - lead;
+        float *y = arrays[4] + batch * s[8];
+        const float *summand = arrays[3] ? arrays[3] + batch * s[8] : nullptr;
+        const std::vector<float> previous = copy_if_same(summand, y, rows * n);
+        for (int64_t r = 0; r < rows;) {
+            if (n >= wide && r + 4 <= rows && is_whole(r) && is_whole(r + 3)) {
+                fast.multiply_four(x + r * step, step, arrays[1], n, k, arrays[2], y + r * n);
+                r += 4;
+                continue;
+            }
+            const int64_t first = std::max<int64_t>(0, lead - r * step);
+            const int64_t last = std::max(first, std::min(k, length + lead - r * step));
+            const float *row = x + r * step + first;
+            if (n >= wide)
+                fast.multiply_one(row, arrays[1] + first * n, n, last - first, arrays[2],
+                                  y + r * n);
+            else
+                fast.multiply_narrow(row, arrays[1] + first, k, n, last - first, arrays[2],
+                                     y + r * n);
+            ++r;
+        }
+        if (summand) fast.add(y, previous.empty() ? summand : previous.data(), rows * n);
+        apply(o.functions, y, rows * n);
+    }
+}
+
+// arrays: src, dst. sizes: batches, rows, columns.
+void average(const operation &o, float *const *arrays) {
+    const int64_t rows = o.sizes[1], n = o.sizes[2];
+    for (int64_t batch = 0; batch < o.sizes[0]; ++batch)
+        fast.mean_of_rows(arrays[0] + batch * rows * n, rows, n, arrays[1] + batch * n);
+    apply(o.functions, arrays[1], o.sizes[0] * n);
+}
+
+// arrays: src, factors, summand, dst. sizes: batches, rows, columns.
+void scale(const operation &o, float *const *arrays) {
+    const int64_t rows = o.sizes[1], n = o.sizes[2], whole = rows * n;
+    const std::vector<float> previous = copy_if_same(arrays[2], arrays[3], o.sizes[0] * whole);
+    for (int64_t batch = 0; batch < o.sizes[0]; ++batch)
+        fast.scale_rows(arrays[0] + batch * whole, arrays[1] + batch * n, rows, n,
+                        arrays[3] + batch * whole);
+    if (arrays[2])
+        fast.add(arrays[3], previous.empty() ? arrays[2] : previous.data(), o.sizes[0] * whole);
+    apply(o.functions, arrays[3], o.sizes[0] * whole);
+}
+
+struct operation_kind {
+    const char *name;
+    size_t n_arrays, n_sizes;
+    HostSequence::runner run;
+};
+
+const operation_kind operation_kinds[] = {
+    {"product", 5, 9, multiply},
+    {"mean", 2, 3, average},
+    {"scale", 4, 3, scale},
+};
+
+HostSequence::runner runner_of(const operation &o) {
+    for (const function &f : o.functions)
+        if (!function_of(f.algorithm))
+            throw invalid_arguments("Kernel.sequence: algorithm " + std::to_string(f.algorithm) +
+                                    " is not one that host sequences apply");
+    for (const operation_kind &k : operation_kinds)
+        if (o.kind == k.name && o.arrays.size() == k.n_arrays && o.sizes.size() == k.n_sizes)
+            return k.run;
+    throw invalid_arguments(
+        "Kernel.sequence: operations must be product, mean or scale with "
+        "their numbers of arrays and sizes, got " +
+        o.kind);
+}
+
+}  // namespace
+
+bool HostSequence::has(int algorithm) { return function_of(algorithm); }
+
+HostSequence::HostSequence(const std::vector<operation> &list) {
+    for (const operation &o : list) operations.push_back({o, runner_of(o)});
+}
+
+void HostSequence::run(void *const *addresses) const {
+    float *arrays[5];
+    for (const auto &[what, run_one] : operations) {
+        for (size_t i = 0; i < what.arrays.size(); ++i)
+            arrays[i] =
+                what.arrays[i] < 0 ? nullptr : static_cast<float *>(addresses[what.arrays[i]]);
+        run_one(what, arrays);
+    }
+}
+
+}  // namespace sycl_dnn

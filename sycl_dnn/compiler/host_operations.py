@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small primitives as operations of a host task: products, means, and products with one row."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from sycl_dnn import _core
+from sycl_dnn._core import MemoryDesc, data_type
+from sycl_dnn._core import algorithm as A
+from sycl_dnn.compiler.rebuilding import PACKABLE, origin
+from sycl_dnn.compiler.step_graph import Graph, Node, has_only_post_ops
+from sycl_dnn.trace import layout
+from sycl_dnn.trace.values import Tensor
+
+#: Multiplications of a product, and elements of other operations, up to which one thread is faster
+#: than oneDNN with its submission.
+_MAX_PRODUCT, _MAX_ELEMENTS = 300_000, 1 << 15
+#: Columns below which weights are read row by row; as in csrc/program/host_sequence.cpp.
+_FEW_COLUMNS = 16
+#: Arguments of a post-op that adds the previous result.
+_PLAIN_SUM = (1.0, 0, data_type.undef)
+
+
+class Operation(NamedTuple):
+    """What a node computes: kind, tensors, sizes and functions of ``_core.Kernel.sequence``."""
+
+    kind: str
+    tensors: tuple[Tensor | None, ...]
+    sizes: tuple[int, ...]
+    functions: tuple[tuple[Any, float, float], ...]
+
+
+def operation_of(node: Node) -> Operation | None:
+    """Return a node as an operation, with the weights as oneDNN has them; None if it is none."""
+    reader = _READERS.get(node.row)
+    tensors = (*node.inputs.values(), *node.outputs.values())
+    if reader is None or not node.has_dst or any(t.dtype != "float32" for t in tensors):
+        return None
+    return reader(node)
+
+
+def _post_ops(node: Node) -> tuple[Tensor | None, tuple[Any, ...]] | None:
+    """Return a node's summand and then its functions; None for other post-ops."""
+    if not has_only_post_ops(node.attr):
+        return None
+    summand, functions = None, []
+    for i in range(len(node.post_ops)):
+        name, args = node.post_ops[i]
+        if name == "append_eltwise" and _core.Kernel.can_apply(args[0]):
+            functions.append(args)
+            continue
+        operand = node.inputs.get(f"attr_post_op_{i}_src_1", node.dst)
+        is_sum = args[0] is A.binary_add if name == "append_binary" else args == _PLAIN_SUM
+        if i or not is_sum or operand.desc != node.dst.desc:
+            return None
+        summand = operand
+    return summand, tuple(functions)
+
+
+# --- Products
+
+#: Batches, rows of each, elements of a row, steps between batches and rows, elements before the
+#: source that the first row begins, elements of a source.
+_Window = tuple[int, int, int, int, int, int, int]
+
+
+def _product(node: Node) -> Operation | None:
+    window, post_ops = _WINDOWS[node.row](node), _post_ops(node)
+    if window is None or post_ops is None:
+        return None
+    summand, functions = post_ops
+    batches, rows, k, *steps = window
+    n = node.dst.size // max(batches * rows, 1)
+    if not 0 < batches * rows * n * k <= _MAX_PRODUCT:
+        return None
+    bias = node.inputs.get("bias")
+    if bias is not None and bias.size != n:
+        return None
+    tensors = (node.inputs["src"], node.inputs[PACKABLE], bias, summand)
+    sizes = (batches, rows, n, k, *steps, rows * n)
+    return Operation("product", (*tensors, node.dst), sizes, functions)
+
+
+def _matrix_window(node: Node) -> _Window | None:
+    src, weights, dst = node.inputs["src"].desc, node.inputs[PACKABLE].desc, node.dst.desc
+    if len(src.dims) != 2 or len(weights.dims) != 2 or not src.is_plain or not _is_row_major(dst):
+        return None
+    (rows, k), (step, inner) = src.dims, src.strides
+    if k > 1 and inner != 1:
+        return None
+    return 1, rows, k, 0, step, 0, (rows - 1) * step + k
+
+
+def _is_row_major(desc: MemoryDesc) -> bool:
+    return desc == layout.row_major(desc.dims, "float32")
+
+
+def _convolution_window(node: Node) -> _Window | None:
+    """Return the windows of a convolution that slide along one axis of channels-last memory."""
+    src, weights, dst = node.inputs["src"].desc, node.inputs[PACKABLE].desc, node.dst.desc
+    if len(weights.dims) != len(src.dims) or not (_is_by_pixel(src) and _is_by_pixel(dst)):
+        return None
+    p, (batches, channels, *lengths), kernel = node.params, src.dims, weights.dims[2:]
+    padding = list(zip(p["padding_l"], p["padding_r"], strict=True))
+    sliding = [a for a, n in enumerate(lengths) if kernel[a] != n or padding[a] != (0, 0)]
+    if not sliding:
+        k, step = channels * math.prod(kernel), src.strides[0]
+        is_dense = batches == 1 or dst.strides[0] == dst.dims[1]
+        return (1, batches, k, 0, step, 0, (batches - 1) * step + k) if is_dense else None
+    axis = sliding[0]
+    if len(sliding) > 1 or any(p["dilates"]) or any(n > 1 for n in lengths[:axis]):
+        return None
+    inner = channels * math.prod(lengths[axis + 1 :])
+    rows, step, lead = dst.dims[2 + axis], p["strides"][axis] * inner, padding[axis][0] * inner
+    if batches > 1 and dst.strides[0] != rows * dst.dims[1]:
+        return None
+    return batches, rows, kernel[axis] * inner, src.strides[0], step, lead, lengths[axis] * inner
+
+
+def _is_by_pixel(desc: MemoryDesc) -> bool:
+    """Whether the channels of a pixel are adjacent, and the pixels dense."""
+    if not desc.is_plain:
+        return False
+    dense = layout.channels_last_strides(desc.dims)
+    axes = list(zip(desc.dims, desc.strides, dense, strict=True))[1:]
+    return all(n == 1 or stride == step for n, stride, step in axes)
+
+
+_WINDOWS: dict[str, Callable[[Node], _Window | None]] = {
+    "matmul": _matrix_window,
+    "convolution_forward": _convolution_window,
+}
+
+
+def packed(graph: Graph, node: Node, n_columns: int) -> tuple[Tensor, list[Node]]:
+    """Return the weights of a product as the host reads them, and the nodes that copy them."""
+    trace, weights = graph.trace, node.inputs[PACKABLE]
+    source = origin(graph, weights)
+    if source.desc is None or source.desc.dims != weights.desc.dims:
+        source = weights
+    inner, out = ((0,), 1) if node.row == "matmul" else ((*range(2, source.ndim), 1), 0)
+    axes = (*inner, out) if n_columns >= _FEW_COLUMNS else (out, *inner)
+
+    def copy() -> Tensor:
+        plain = trace.plain(source)
+        shape = tuple(plain.shape[a] for a in axes)
+        view = plain.view(shape, tuple(plain.strides[a] for a in axes))
+        return trace.reorder(view, layout.row_major(shape, "float32"))
+
+    return graph.recorded(copy)
+
+
+# --- Means, and products of rows with one row
+
+
+def _mean(node: Node) -> Operation | None:
+    src, p, post_ops = node.inputs["src"], node.params, _post_ops(node)
+    is_mean = p["algorithm"] in (A.pooling_avg_include_padding, A.pooling_avg_exclude_padding)
+    if not is_mean or post_ops is None or post_ops[0] is not None or src.size > _MAX_ELEMENTS:
+        return None
+    batches, channels, *lengths = src.desc.dims
+    is_padded = any((*p["padding_l"], *p["padding_r"], *p["dilation"]))
+    if is_padded or list(p["kernel"]) != lengths or any(n > 1 for n in node.dst.desc.dims[2:]):
+        return None
+    n_pixels = math.prod(lengths)
+    is_dense = batches == 1 or src.desc.strides[0] == n_pixels * channels
+    if not (is_dense and _is_by_pixel(src.desc) and _is_by_pixel(node.dst.desc)):
+        return None
+    return Operation("mean", (src, node.dst), (batches, n_pixels, channels), post_ops[1])
+
+
+def _scale(node: Node) -> Operation | None:
+    src, factors, post_ops = node.inputs["src_0"], node.inputs["src_1"], _post_ops(node)
+    is_product = node.params["algorithm"] is A.binary_mul and src.size <= _MAX_ELEMENTS
+    if not is_product or post_ops is None or src.desc != node.dst.desc:
+        return None
+    sizes = _rows_of(src.desc, factors.desc)
+    if sizes is None:
+        return None
+    return Operation("scale", (src, factors, post_ops[0], node.dst), sizes, post_ops[1])
+
+
+def _rows_of(src: MemoryDesc, factors: MemoryDesc) -> tuple[int, int, int] | None:
+    """Return batches, rows and columns if one row of factors is for each batch; else None."""
+    if not (
+        src.is_plain and factors.is_plain and layout.is_dense(src) and layout.is_dense(factors)
+    ):
+        return None
+    axes = zip(src.dims, src.strides, factors.dims, factors.strides, strict=True)
+    axes_in_order = sorted((a for a in axes if a[0] > 1), key=lambda a: -a[1])
+    read = [a for a in axes_in_order if a[2] > 1]
+    if read != sorted(read, key=lambda a: -a[3]):
+        return None
+    groups: list[tuple[bool, int]] = []
+    for n, _, m, _ in axes_in_order:
+        is_read = m > 1
+        size = groups.pop()[1] if groups and groups[-1][0] is is_read else 1
+        groups.append((is_read, n * size))
+    if [is_read for is_read, _ in groups] not in ([False, True], [True, False, True], [True]):
+        return None
+    batches, rows, columns = [1, 1, 1, *(n for _, n in groups)][-3:]
+    return batches, rows, columns
+
+
+_READERS: dict[str, Callable[[Node], Operation | None]] = {
+    "matmul": _product,
+    "convolution_forward": _product,
+    "pooling_forward": _mean,
+    "binary": _scale,
+}
