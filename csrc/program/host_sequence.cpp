@@ -170,10 +170,12 @@ void scale(const operation &o, float *const *arrays) {
     apply(o.functions, arrays[3], o.sizes[0] * whole);
 }
 
+using operation_runner = void (*)(const operation &, float *const *arrays);
+
 struct operation_kind {
     const char *name;
     size_t n_arrays, n_sizes;
-    HostSequence::runner run;
+    operation_runner run;
 };
 
 const operation_kind operation_kinds[] = {
@@ -182,7 +184,7 @@ const operation_kind operation_kinds[] = {
     {"scale", 4, 3, scale},
 };
 
-HostSequence::runner runner_of(const operation &o) {
+operation_runner runner_of(const operation &o) {
     for (const function &f : o.functions)
         if (!function_of(f.algorithm))
             throw invalid_arguments("Kernel.sequence: algorithm " + std::to_string(f.algorithm) +
@@ -200,17 +202,32 @@ HostSequence::runner runner_of(const operation &o) {
 
 bool HostSequence::has(int algorithm) { return function_of(algorithm); }
 
-HostSequence::HostSequence(const std::vector<operation> &list) {
-    for (const operation &o : list) operations.push_back({o, runner_of(o)});
+void HostSequence::append(operation what) {
+    const auto run_one = runner_of(what);
+    const std::vector<place> arrays = what.arrays;
+    steps.push_back({arrays, [run_one, what = std::move(what)](void *const *addresses) {
+                         float *given[5];
+                         for (size_t i = 0; i < what.arrays.size(); ++i)
+                             given[i] = static_cast<float *>(addresses[i]);
+                         run_one(what, given);
+                     }});
+}
+
+void HostSequence::append(HostExpression expression, std::vector<place> arrays) {
+    steps.push_back(
+        {std::move(arrays), [expression = std::move(expression)](void *const *addresses) {
+             expression.run(addresses);
+         }});
 }
 
 void HostSequence::run(void *const *addresses) const {
-    float *arrays[5];
-    for (const auto &[what, run_one] : operations) {
-        for (size_t i = 0; i < what.arrays.size(); ++i)
-            arrays[i] =
-                what.arrays[i] < 0 ? nullptr : static_cast<float *>(addresses[what.arrays[i]]);
-        run_one(what, arrays);
+    std::vector<void *> chosen;
+    for (const step &s : steps) {
+        chosen.clear();
+        for (const auto &[position, before] : s.arrays)
+            chosen.push_back(position < 0 ? nullptr
+                                          : static_cast<char *>(addresses[position]) + before);
+        s.run(chosen.data());
     }
 }
 

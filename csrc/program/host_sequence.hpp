@@ -2,14 +2,16 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "program/host_expression.hpp"
 #include "program/host_work.hpp"
 
 namespace sycl_dnn {
 
-// Small operations on float32 that one host task performs in order.
+// Small operations, all but expressions on float32, that one host task performs in order.
 //
 // oneDNN submits a host task for each primitive and divides it among threads. Both take longer than
 // a product of a few thousand elements.
@@ -20,28 +22,30 @@ class HostSequence : public HostWork {
         int algorithm;
         float alpha, beta;
     };
-    // `arrays` are positions among the step's values, -1 where there is none; host_sequence.cpp
-    // says what each kind reads from `sizes`.
+    // An array: its position among the step's values, -1 if there is none, and the bytes before it.
+    using place = std::pair<int, int64_t>;
+    // host_sequence.cpp says what each kind reads from `sizes`.
     struct operation {
         std::string kind;
-        std::vector<int> arrays;
+        std::vector<place> arrays;
         std::vector<int64_t> sizes;
         std::vector<function> functions;
     };
 
-    explicit HostSequence(const std::vector<operation> &operations);
     void run(void *const *addresses) const override;
     // Whether an element-wise algorithm is one that operations can apply.
     static bool has(int algorithm);
 
-    using runner = void (*)(const operation &, float *const *arrays);
+    // Appends an operation, or an expression over these arrays.
+    void append(operation what);
+    void append(HostExpression expression, std::vector<place> arrays);
 
   private:
-    struct prepared {
-        operation what;
-        runner run;
+    struct step {
+        std::vector<place> arrays;
+        std::function<void(void *const *arrays)> run;
     };
-    std::vector<prepared> operations;
+    std::vector<step> steps;
 };
 
 }  // namespace sycl_dnn

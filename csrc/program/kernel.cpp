@@ -86,18 +86,45 @@ Kernel make_copy(const std::string &from, const std::string &to,
     return {name, std::nullopt, nullptr, std::make_shared<HostCopy>(from, to, axes), {}, 1, 1, {}};
 }
 
-// An operation is (kind, arrays, sizes, functions), a function (algorithm, alpha, beta).
-using sequence_row = std::tuple<std::string, std::vector<int>, std::vector<int64_t>,
-                                std::vector<std::tuple<dnnl::algorithm, float, float>>>;
+using dtypes_of_values = std::vector<std::string>;
 
-Kernel make_host_sequence(const std::vector<sequence_row> &rows) {
-    std::vector<HostSequence::operation> operations;
-    for (const auto &[kind, arrays, sizes, functions] : rows) {
-        operations.push_back({kind, arrays, sizes, {}});
-        for (const auto &[algorithm, alpha, beta] : functions)
-            operations.back().functions.push_back({static_cast<int>(algorithm), alpha, beta});
+HostExpression expression_of(const py::tuple &row) {
+    HostExpression::form form{row[2].cast<dtypes_of_values>(),
+                              row[3].cast<int>(),
+                              row[4].cast<std::vector<int>>(),
+                              row[5].cast<std::vector<int64_t>>(),
+                              row[6].cast<std::vector<std::vector<int64_t>>>(),
+                              row[7].cast<std::vector<std::vector<std::pair<int64_t, int64_t>>>>(),
+                              {}};
+    for (const auto &item : row[8].cast<py::sequence>()) {
+        const auto term = item.cast<py::tuple>();
+        form.terms.push_back({term[0].cast<std::string>(), term[1].cast<std::string>(),
+                              term[2].cast<std::vector<int>>(), term[3].cast<double>()});
     }
-    auto sequence = std::make_shared<HostSequence>(operations);
+    return HostExpression(std::move(form));
+}
+
+HostSequence::operation operation_of(const py::tuple &row) {
+    HostSequence::operation result{row[0].cast<std::string>(),
+                                   row[1].cast<std::vector<HostSequence::place>>(),
+                                   row[2].cast<std::vector<int64_t>>(),
+                                   {}};
+    for (const auto &item : row[3].cast<py::sequence>()) {
+        const auto function = item.cast<py::tuple>();
+        result.functions.push_back({static_cast<int>(function[0].cast<dnnl::algorithm>()),
+                                    function[1].cast<float>(), function[2].cast<float>()});
+    }
+    return result;
+}
+
+Kernel make_host_sequence(const std::vector<py::tuple> &rows) {
+    auto sequence = std::make_shared<HostSequence>();
+    for (const py::tuple &row : rows) {
+        if (row[0].cast<std::string>() == "expression")
+            sequence->append(expression_of(row), row[1].cast<std::vector<HostSequence::place>>());
+        else
+            sequence->append(operation_of(row));
+    }
     return {"host_sequence", std::nullopt, nullptr, std::move(sequence), {}, 1, 1, {}};
 }
 
@@ -142,10 +169,17 @@ void bind_kernel(py::module_ &m) {
         .def_static("can_copy", &HostCopy::has, py::arg("from_type"), py::arg("to_type"),
                     "Whether this processor converts between the two types.")
         .def_static("sequence", &make_host_sequence, py::arg("operations"),
-                    "Small operations on float32 in the thread of one host task, each (kind, "
-                    "arrays, sizes, functions): kinds and sizes are those of "
-                    "csrc/program/host_sequence.cpp, arrays are positions among the step's values, "
-                    "-1 where there is none, and functions are (algorithm, alpha, beta).")
+                    "Small operations in the thread of one host task, each (kind, arrays, sizes, "
+                    "functions): kinds and sizes are those of csrc/program/host_sequence.cpp, "
+                    "arrays are positions among the step's values, -1 where there is none, and the "
+                    "bytes before the array; functions are (algorithm, alpha, beta). Or "
+                    "(\"expression\", arrays, dtypes, "
+                    "n_inputs, results, sizes, strides, indexed, terms) as in "
+                    "csrc/program/host_expression.hpp, where a term is (name, dtype, operands, "
+                    "number).")
+        .def_static("can_interpret", &HostExpression::has, py::arg("name"), py::arg("operands"),
+                    py::arg("dtype"),
+                    "Whether the host interprets an operation on operands of these dtypes.")
         .def_static(
             "can_apply",
             [](dnnl::algorithm algorithm) {

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import struct
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from sycl_dnn import _core
@@ -12,12 +13,18 @@ from sycl_dnn._core import MemoryDesc, data_type
 from sycl_dnn._core import algorithm as A
 from sycl_dnn.compiler.rebuilding import PACKABLE, origin
 from sycl_dnn.compiler.step_graph import Graph, Node, has_only_post_ops
+from sycl_dnn.kernels.expression import Expression, Term, number_of
+from sycl_dnn.kernels.fused_elementwise import Form
+from sycl_dnn.kernels.launching import launch_of
 from sycl_dnn.trace import layout
+from sycl_dnn.trace.steps import is_kernel
 from sycl_dnn.trace.values import Tensor
 
 #: Multiplications of a product, and elements of other operations, up to which one thread is faster
 #: than oneDNN with its submission.
 _MAX_PRODUCT, _MAX_ELEMENTS = 300_000, 1 << 15
+#: Elements of a kernel up to which one thread computes them faster than a launch takes.
+_MAX_INTERPRETED = 1 << 10
 #: Columns below which weights are read row by row; as in csrc/program/host_sequence.cpp.
 _FEW_COLUMNS = 16
 #: Arguments of a post-op that adds the previous result.
@@ -25,16 +32,18 @@ _PLAIN_SUM = (1.0, 0, data_type.undef)
 
 
 class Operation(NamedTuple):
-    """What a node computes: kind, tensors, sizes and functions of ``_core.Kernel.sequence``."""
+    """What a node computes: ``data`` follows the arrays in ``_core.Kernel.sequence``."""
 
     kind: str
-    tensors: tuple[Tensor | None, ...]
-    sizes: tuple[int, ...]
-    functions: tuple[tuple[Any, float, float], ...]
+    inputs: tuple[Tensor | None, ...]
+    outputs: tuple[Tensor, ...]
+    data: tuple[Any, ...]
 
 
 def operation_of(node: Node) -> Operation | None:
     """Return a node as an operation, with the weights as oneDNN has them; None if it is none."""
+    if is_kernel(node.primitive):
+        return _expression(node)
     reader = _READERS.get(node.row)
     tensors = (*node.inputs.values(), *node.outputs.values())
     if reader is None or not node.has_dst or any(t.dtype != "float32" for t in tensors):
@@ -79,9 +88,9 @@ def _product(node: Node) -> Operation | None:
     bias = node.inputs.get("bias")
     if bias is not None and bias.size != n:
         return None
-    tensors = (node.inputs["src"], node.inputs[PACKABLE], bias, summand)
+    inputs = (node.inputs["src"], node.inputs[PACKABLE], bias, summand)
     sizes = (batches, rows, n, k, *steps, rows * n)
-    return Operation("product", (*tensors, node.dst), sizes, functions)
+    return Operation("product", inputs, (node.dst,), (sizes, functions))
 
 
 def _matrix_window(node: Node) -> _Window | None:
@@ -135,8 +144,17 @@ _WINDOWS: dict[str, Callable[[Node], _Window | None]] = {
 }
 
 
-def packed(graph: Graph, node: Node, n_columns: int) -> tuple[Tensor, list[Node]]:
-    """Return the weights of a product as the host reads them, and the nodes that copy them."""
+def with_packed_weights(
+    graph: Graph, node: Node, product: Operation
+) -> tuple[Operation, list[Node]]:
+    """Return a product with weights as the host reads them, and the nodes that copy them."""
+    src, _, *others = product.inputs
+    n_columns = product.data[0][2]
+    packed, copies = _packed(graph, node, n_columns)
+    return product._replace(inputs=(src, packed, *others)), copies
+
+
+def _packed(graph: Graph, node: Node, n_columns: int) -> tuple[Tensor, list[Node]]:
     trace, weights = graph.trace, node.inputs[PACKABLE]
     source = origin(graph, weights)
     if source.desc is None or source.desc.dims != weights.desc.dims:
@@ -169,7 +187,7 @@ def _mean(node: Node) -> Operation | None:
     is_dense = batches == 1 or src.desc.strides[0] == n_pixels * channels
     if not (is_dense and _is_by_pixel(src.desc) and _is_by_pixel(node.dst.desc)):
         return None
-    return Operation("mean", (src, node.dst), (batches, n_pixels, channels), post_ops[1])
+    return Operation("mean", (src,), (node.dst,), ((batches, n_pixels, channels), post_ops[1]))
 
 
 def _scale(node: Node) -> Operation | None:
@@ -180,7 +198,7 @@ def _scale(node: Node) -> Operation | None:
     sizes = _rows_of(src.desc, factors.desc)
     if sizes is None:
         return None
-    return Operation("scale", (src, factors, post_ops[0], node.dst), sizes, post_ops[1])
+    return Operation("scale", (src, factors, post_ops[0]), (node.dst,), (sizes, post_ops[1]))
 
 
 def _rows_of(src: MemoryDesc, factors: MemoryDesc) -> tuple[int, int, int] | None:
@@ -211,3 +229,53 @@ _READERS: dict[str, Callable[[Node], Operation | None]] = {
     "pooling_forward": _mean,
     "binary": _scale,
 }
+
+
+# --- Generated kernels of few elements
+
+
+def _expression(node: Node) -> Operation | None:
+    """Return what an element-wise kernel computes; None if it is large or another kernel."""
+    launch = launch_of(node.primitive)
+    form = None if launch is None else launch.form
+    if launch is None or not isinstance(form, Form):
+        return None
+    expression, (_, _, *numbers) = form.expression, launch.numbers
+    n_axes = len(form.classes[0])
+    sizes, supply = numbers[:n_axes], iter(numbers[n_axes:])
+    if math.prod(sizes) > _MAX_INTERPRETED or not _is_known(expression):
+        return None
+    fixed = {"0": 0, "1": 1}
+    strides = [[next(supply) if k == "n" else fixed[k] for k in kinds] for kinds in form.classes]
+    passed = [next(supply) for _ in range(expression.n_passed)]
+    indexed = [
+        [(next(supply), next(supply)) for _ in range(source.n_indices)]
+        for source in expression.sources
+    ]
+    terms = [(*term[:3], _number(term, passed)) for term in expression.terms]
+    dtypes = [*expression.inputs, *(source.dtype for source in expression.sources)]
+    data = (dtypes, len(expression.inputs), expression.results, sizes, strides, indexed, terms)
+    return Operation("expression", (*node.inputs.values(),), (*node.outputs.values(),), data)
+
+
+def _is_known(expression: Expression) -> bool:
+    """Whether the host interprets all operations and reads all arrays."""
+    dtypes = {*expression.inputs, *(source.dtype for source in expression.sources)}
+    return dtypes <= {"float32", "int64", "bool"} and all(
+        _core.Kernel.can_interpret(
+            term.operation, [expression.dtype_of(n) for n in term.operands], term.dtype
+        )
+        for term in expression.terms
+    )
+
+
+def _number(term: Term, passed: Sequence[int]) -> float:
+    """Return the number that a term needs; floats that are passed are their bits."""
+    attributes = {name: number_of(value) for name, value in term.attributes}
+    if "passed" in attributes:
+        number = passed[attributes["passed"]]
+        return (
+            struct.unpack("f", struct.pack("i", number))[0] if term.dtype == "float32" else number
+        )
+    kept = [attributes.get(name) for name in ("value", "source", "place")]
+    return next((value for value in kept if value is not None), 0)
