@@ -87,6 +87,7 @@ const host_operation host_operations[] = {
     {"add", 'i', 'i', pairs_of_wholes<sum_of>},
     {"sub", 'i', 'i', pairs_of_wholes<difference_of>},
     {"mul", 'i', 'i', pairs_of_wholes<product_of>},
+    {"abs", 'i', 'i', wholes<[](int64_t x) { return x < 0 ? difference_of(0, x) : x; }>},
     {"neg", 'i', 'i', wholes<[](int64_t x) { return difference_of(0, x); }>},
     {"maximum", 'i', 'i', pairs_of_wholes<[](int64_t a, int64_t b) { return b < a ? a : b; }>},
     {"minimum", 'i', 'i', pairs_of_wholes<[](int64_t a, int64_t b) { return a < b ? a : b; }>},
@@ -96,31 +97,49 @@ const host_operation host_operations[] = {
     {"ge", 'i', 'b', pairs_of_wholes<[](int64_t a, int64_t b) { return int64_t(a >= b); }>},
     {"eq", 'i', 'b', pairs_of_wholes<[](int64_t a, int64_t b) { return int64_t(a == b); }>},
     {"ne", 'i', 'b', pairs_of_wholes<[](int64_t a, int64_t b) { return int64_t(a != b); }>},
+    {"bitwise_and", 'i', 'i', pairs_of_wholes<[](int64_t a, int64_t b) { return a & b; }>},
+    {"bitwise_or", 'i', 'i', pairs_of_wholes<[](int64_t a, int64_t b) { return a | b; }>},
+    {"bitwise_and", 'b', 'b', pairs_of_wholes<[](int64_t a, int64_t b) { return a & b; }>},
+    {"bitwise_or", 'b', 'b', pairs_of_wholes<[](int64_t a, int64_t b) { return a | b; }>},
     {"logical_and", 'b', 'b', pairs_of_wholes<[](int64_t a, int64_t b) { return a & b; }>},
     {"logical_or", 'b', 'b', pairs_of_wholes<[](int64_t a, int64_t b) { return a | b; }>},
     {"logical_not", 'b', 'b', wholes<[](int64_t x) { return int64_t(!x); }>},
+    {"logical_not", 'i', 'b', wholes<[](int64_t x) { return int64_t(!x); }>},
     {"where", 'f', 'f', chosen},
     {"where", 'i', 'i', chosen},
+    {"where", 'b', 'b', chosen},
 };
 
-// '\0' for others.
+// 'w' for int32 and 'u' for uint8, which are computed as int64 and then wrap; '\0' for others.
 char kind_of(const std::string &dtype) {
-    return dtype == "float32" ? 'f' : dtype == "int64" ? 'i' : dtype == "bool" ? 'b' : '\0';
+    const std::pair<const char *, char> kinds[] = {
+        {"float32", 'f'}, {"int64", 'i'}, {"int32", 'w'}, {"uint8", 'u'}, {"bool", 'b'}};
+    for (const auto &[name, kind] : kinds)
+        if (dtype == name) return kind;
+    return '\0';
 }
 
-int64_t size_of(char kind) { return kind == 'f' ? 4 : kind == 'i' ? 8 : 1; }
+char in_register(char kind) { return kind == 'w' || kind == 'u' ? 'i' : kind; }
+
+int64_t size_of(char kind) { return kind == 'i' ? 8 : kind == 'b' || kind == 'u' ? 1 : 4; }
+
+int64_t wrapped(int64_t number, char kind) {
+    return kind == 'w' ? int32_t(number) : kind == 'u' ? uint8_t(number) : number;
+}
 
 // Null for the operations that read arrays, coordinates or numbers, and for unknown ones.
 HostExpression::compute function_for(const std::string &name, const std::vector<char> &operands,
                                      char result) {
     if (operands.empty() || (name == "where" && operands[0] != 'b')) return nullptr;
     for (const host_operation &o : host_operations)
-        if (name == o.name && operands.back() == o.operands && result == o.result) return o.run;
+        if (name == o.name && in_register(operands.back()) == o.operands &&
+            in_register(result) == o.result)
+            return o.run;
     return nullptr;
 }
 
 bool reads_more(const std::string &name) {
-    return name == "number" || name == "gather" || name == "iota";
+    return name == "number" || name == "gather" || name == "iota" || name == "cast";
 }
 
 value read(const char *address, char kind) {
@@ -129,9 +148,25 @@ value read(const char *address, char kind) {
         std::memcpy(&v.real, address, sizeof v.real);
     else if (kind == 'i')
         std::memcpy(&v.whole, address, sizeof v.whole);
+    else if (kind == 'w')
+        v.whole = *reinterpret_cast<const int32_t *>(address);
+    else if (kind == 'u')
+        v.whole = *reinterpret_cast<const uint8_t *>(address);
     else
         v.whole = *address != 0;
     return v;
+}
+
+// From bool and integers, or to the same kind.
+void convert_all(const value *x, char from, char to, int n, value *y) {
+    for (int i = 0; i < n; ++i) {
+        if (from == 'f')
+            y[i] = x[i];
+        else if (to == 'f')
+            y[i].real = float(x[i].whole);
+        else
+            y[i].whole = to == 'b' ? x[i].whole != 0 : wrapped(x[i].whole, to);
+    }
 }
 
 void write_to(char *address, value v, char kind) {
@@ -139,6 +174,8 @@ void write_to(char *address, value v, char kind) {
         std::memcpy(address, &v.real, sizeof v.real);
     else if (kind == 'i')
         std::memcpy(address, &v.whole, sizeof v.whole);
+    else if (kind == 'w')
+        *reinterpret_cast<int32_t *>(address) = int32_t(v.whole);
     else
         *address = char(v.whole);
 }
@@ -149,9 +186,11 @@ bool HostExpression::has(const std::string &name, const std::vector<std::string>
                          const std::string &result) {
     std::vector<char> of_operands;
     for (const std::string &dtype : operands) of_operands.push_back(kind_of(dtype));
-    if (name == "gather" &&
-        std::count(of_operands.begin(), of_operands.end(), 'i') != int64_t(of_operands.size()))
+    const auto is_whole = [](char kind) { return in_register(kind) == 'i'; };
+    if (name == "gather" && !std::all_of(of_operands.begin(), of_operands.end(), is_whole))
         return false;
+    // Conversions of floats to integers depend on the processor where these overflow.
+    if (name == "cast" && of_operands[0] == 'f') return kind_of(result) == 'f';
     return reads_more(name) ? kind_of(result) != 0
                             : function_for(name, of_operands, kind_of(result)) != nullptr;
 }
@@ -176,8 +215,15 @@ void HostExpression::compute_term(size_t index, void *const *arrays, const offse
     const value *operands[3];
     for (size_t i = 0; functions[index] && i < t.operands.size(); ++i)
         operands[i] = values + t.operands[i] * block;
-    if (functions[index]) return functions[index](result, operands, n);
     const char kind = kind_of(t.dtype);
+    if (functions[index]) {
+        functions[index](result, operands, n);
+        for (int i = 0; in_register(kind) == 'i' && i < n; ++i)
+            result[i].whole = wrapped(result[i].whole, kind);
+        return;
+    }
+    if (t.name == "cast")
+        return convert_all(values + t.operands[0] * block, kinds[t.operands[0]], kind, n, result);
     if (t.name == "number") {
         value constant;
         if (kind == 'f')

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "program/host_sequence.hpp"
 
-#include <oneapi/dnnl/dnnl_types.h>
+#include <oneapi/dnnl/dnnl.h>
 
 #include <algorithm>
 #include <cmath>
@@ -55,17 +55,20 @@ struct host_rows {
 #pragma GCC pop_options
 #endif
 
-const host_rows &rows_of_processor() {
+// As many instructions as oneDNN uses.
+const host_rows &fast() {
+    static const host_rows *chosen = [] {
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw"))
-        return avx512::functions;
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return avx2::functions;
+        const int isa = dnnl_get_effective_cpu_isa();
+        const auto has = [isa](int all) { return (isa & all) == all; };
+        if (has(dnnl_cpu_isa_avx512_core)) return &avx512::functions;
+        if (has(dnnl_cpu_isa_avx2)) return &avx2::functions;
 #endif
-    return baseline::functions;
+        return &baseline::functions;
+    }();
+    return *chosen;
 }
 
-const host_rows &fast = rows_of_processor();
 // Narrower matrices are transposed.
 constexpr int64_t wide = 16;
 
@@ -77,6 +80,9 @@ struct elementwise {
 };
 
 float clipped(float x, float low, float high) { return x < low ? low : x > high ? high : x; }
+float gelu(float x, float, float) { return 0.5f * x * (1 + std::erf(x * 0.70710678f)); }
+// log(1 + exp(a x)) / a, where exp may overflow.
+float softplus(float x, float a, float) { return a * x > 20 ? x : std::log1p(std::exp(a * x)) / a; }
 float logistic(float x) { return 1.0f / (1.0f + std::exp(-x)); }
 
 const elementwise functions[] = {
@@ -86,6 +92,16 @@ const elementwise functions[] = {
     {dnnl_eltwise_clip_v2, clipped},
     {dnnl_eltwise_logistic, [](float x, float, float) { return logistic(x); }},
     {dnnl_eltwise_tanh, [](float x, float, float) { return std::tanh(x); }},
+    {dnnl_eltwise_abs, [](float x, float, float) { return std::fabs(x); }},
+    {dnnl_eltwise_square, [](float x, float, float) { return x * x; }},
+    {dnnl_eltwise_pow, [](float x, float a, float b) { return a * std::pow(x, b); }},
+    {dnnl_eltwise_sqrt, [](float x, float, float) { return std::sqrt(x); }},
+    {dnnl_eltwise_exp, [](float x, float, float) { return std::exp(x); }},
+    {dnnl_eltwise_log, [](float x, float, float) { return std::log(x); }},
+    {dnnl_eltwise_elu, [](float x, float a, float) { return x < 0 ? a * std::expm1(x) : x; }},
+    {dnnl_eltwise_gelu_erf, gelu},
+    {dnnl_eltwise_soft_relu, softplus},
+    {dnnl_eltwise_mish, [](float x, float, float) { return x * std::tanh(softplus(x, 1, 0)); }},
     {dnnl_eltwise_swish, [](float x, float a, float) { return x * logistic(a * x); }},
     {dnnl_eltwise_hardsigmoid, [](float x, float a, float b) { return clipped(a * x + b, 0, 1); }},
     {dnnl_eltwise_hardswish,
@@ -130,7 +146,7 @@ void multiply(const operation &o, float *const *arrays) {
         const std::vector<float> previous = copy_if_same(summand, y, rows * n);
         for (int64_t r = 0; r < rows;) {
             if (n >= wide && r + 4 <= rows && is_whole(r) && is_whole(r + 3)) {
-                fast.multiply_four(x + r * step, step, arrays[1], n, k, arrays[2], y + r * n);
+                fast().multiply_four(x + r * step, step, arrays[1], n, k, arrays[2], y + r * n);
                 r += 4;
                 continue;
             }
@@ -138,14 +154,14 @@ void multiply(const operation &o, float *const *arrays) {
             const int64_t last = std::max(first, std::min(k, length + lead - r * step));
             const float *row = x + r * step + first;
             if (n >= wide)
-                fast.multiply_one(row, arrays[1] + first * n, n, last - first, arrays[2],
-                                  y + r * n);
+                fast().multiply_one(row, arrays[1] + first * n, n, last - first, arrays[2],
+                                    y + r * n);
             else
-                fast.multiply_narrow(row, arrays[1] + first, k, n, last - first, arrays[2],
-                                     y + r * n);
+                fast().multiply_narrow(row, arrays[1] + first, k, n, last - first, arrays[2],
+                                       y + r * n);
             ++r;
         }
-        if (summand) fast.add(y, previous.empty() ? summand : previous.data(), rows * n);
+        if (summand) fast().add(y, previous.empty() ? summand : previous.data(), rows * n);
         apply(o.functions, y, rows * n);
     }
 }
@@ -154,7 +170,7 @@ void multiply(const operation &o, float *const *arrays) {
 void average(const operation &o, float *const *arrays) {
     const int64_t rows = o.sizes[1], n = o.sizes[2];
     for (int64_t batch = 0; batch < o.sizes[0]; ++batch)
-        fast.mean_of_rows(arrays[0] + batch * rows * n, rows, n, arrays[1] + batch * n);
+        fast().mean_of_rows(arrays[0] + batch * rows * n, rows, n, arrays[1] + batch * n);
     apply(o.functions, arrays[1], o.sizes[0] * n);
 }
 
@@ -163,10 +179,10 @@ void scale(const operation &o, float *const *arrays) {
     const int64_t rows = o.sizes[1], n = o.sizes[2], whole = rows * n;
     const std::vector<float> previous = copy_if_same(arrays[2], arrays[3], o.sizes[0] * whole);
     for (int64_t batch = 0; batch < o.sizes[0]; ++batch)
-        fast.scale_rows(arrays[0] + batch * whole, arrays[1] + batch * n, rows, n,
-                        arrays[3] + batch * whole);
+        fast().scale_rows(arrays[0] + batch * whole, arrays[1] + batch * n, rows, n,
+                          arrays[3] + batch * whole);
     if (arrays[2])
-        fast.add(arrays[3], previous.empty() ? arrays[2] : previous.data(), o.sizes[0] * whole);
+        fast().add(arrays[3], previous.empty() ? arrays[2] : previous.data(), o.sizes[0] * whole);
     apply(o.functions, arrays[3], o.sizes[0] * whole);
 }
 

@@ -261,7 +261,7 @@ def _expression(node: Node) -> Operation | None:
 def _is_known(expression: Expression) -> bool:
     """Whether the host interprets all operations and reads all arrays."""
     dtypes = {*expression.inputs, *(source.dtype for source in expression.sources)}
-    return dtypes <= {"float32", "int64", "bool"} and all(
+    return dtypes <= {"float32", "int64", "int32", "uint8", "bool"} and all(
         _core.Kernel.can_interpret(
             term.operation, [expression.dtype_of(n) for n in term.operands], term.dtype
         )

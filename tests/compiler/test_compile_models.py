@@ -93,7 +93,8 @@ def test_network(network, dtype, make, on_device):
     p = on_device(network.parameters())
     args = _arguments(network.shapes, make)
     function = lambda *given: network.function(p, *given)  # noqa: E731
-    report = compiled_as_eager(function, *args, dtype=dtype, tolerance=TOLERANCE[dtype])
+    options = {"dtype": dtype, "tolerance": TOLERANCE[dtype], "passes": {"run_on_host": False}}
+    report = compiled_as_eager(function, *args, **options)
     # With AVX-512 oneDNN wants another layout of the weights of few pixels for post-ops.
     refused = [p for p in report.parts if any("weights in another" in text for text in p.refused)]
     # What is not concatenated in place is a kernel.

@@ -21,8 +21,11 @@ def run_on_host(graph: Graph) -> None:
     """Replace consecutive small primitives on a CPU by one host task."""
     if graph.trace.engine.kind is not engine_kind.cpu or graph.trace.policy.kernels == "never":
         return
-    for run in list(_runs(graph)):
+    runs = list(_runs(graph))
+    for run in runs:
         _replace(graph, run)
+    if runs:
+        graph.drop_dead()  # weights in oneDNN's layout
 
 
 def _runs(graph: Graph) -> Iterator[dict[Node, Operation]]:

@@ -16,7 +16,8 @@ def compiled_twice(function, *args, **kwargs):
     """Return the steps and results of a function with fusion, then without."""
     found = []
     for switch in (True, False):
-        compiled = sycl_dnn.compile(function, passes={"fuse_kernels": switch}, **kwargs)
+        passes = {"fuse_kernels": switch, "run_on_host": False}
+        compiled = sycl_dnn.compile(function, passes=passes, **kwargs)
         results = compiled(*args)
         results = results if isinstance(results, tuple) else (results,)
         found.append((compiled.explain(*args).n_steps, [dpnp.asnumpy(r) for r in results]))

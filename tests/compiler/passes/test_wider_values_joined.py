@@ -24,8 +24,9 @@ def test_queries_keys_and_values_are_one_product(shape, dtype, make, on_device):
     p, x = on_device(bert.random_parameters(BERT)), make(*shape)
     function = lambda a: bert.forward(p, BERT, a)  # noqa: E731
     options = {"dtype": dtype, "tolerance": TOLERANCE[dtype]}
-    report = compiled_as_eager(function, x, **options)
-    apart = compiled_as_eager(function, x, **options, passes={"join_products": False})
+    by_step = {"run_on_host": False}
+    report = compiled_as_eager(function, x, **options, passes=by_step)
+    apart = compiled_as_eager(function, x, **options, passes={"join_products": False} | by_step)
     (part,) = _joined(report)
     assert part.shape == (shape[0] * shape[1], 3 * 64)
     assert "3 products of one source (64, 64, 64 outputs)" in str(report)

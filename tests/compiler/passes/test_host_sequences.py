@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small primitives and kernels as one host task: values, what is left to oneDNN, reports."""
+
+import threading
+
+import dpnp
+import numpy as np
+import pytest
+
+import sycl_dnn
+from sycl_dnn import functional as F
+
+RNG = np.random.default_rng(11)
+
+
+@pytest.fixture
+def on_queue(queue):
+    """Return a function that makes arrays of a shape with values around 0."""
+    if not queue.sycl_device.is_cpu:
+        pytest.skip("host tasks are for CPUs")
+    return lambda *shape: dpnp.asarray(RNG.normal(size=shape).astype("f4"), sycl_queue=queue)
+
+
+def _compared(function, *args, tolerance=2e-6):
+    """Return the report of a compiled function that agrees with the one without host sequences."""
+    compiled = sycl_dnn.compile(function)
+    expected = sycl_dnn.compile(function, passes={"run_on_host": False})(*args)
+    for _ in range(2):
+        for result, value in zip(_flat(compiled(*args)), _flat(expected), strict=True):
+            value = dpnp.asnumpy(value)
+            scale = max(1.0, float(np.abs(value[np.isfinite(value)]).max(initial=0)))
+            np.testing.assert_allclose(dpnp.asnumpy(result), value, 0, tolerance * scale)
+    return compiled.explain(*args)
+
+
+def _flat(results):
+    return results if isinstance(results, tuple) else (results,)
+
+
+def _rows(report):
+    return [part.row for part in report.parts]
+
+
+def _gate(x, squeeze, expand, activation):
+    y = F.adaptive_avg_pool2d(x, 1)
+    y = activation(F.conv2d(F.relu(F.conv2d(y, *squeeze)), *expand))
+    return x * y
+
+
+@pytest.mark.parametrize("activation", [F.hardsigmoid, F.sigmoid, F.silu, F.hardswish, F.tanh])
+@pytest.mark.parametrize(("n", "channels", "inner"), [(1, 40, 10), (2, 96, 24), (3, 7, 2)])
+def test_squeeze_and_excitation_is_one_step(activation, n, channels, inner, on_queue):
+    w = on_queue(channels, channels, 1, 1) / 6
+    squeeze = on_queue(inner, channels, 1, 1) / 4, on_queue(inner)
+    expand = on_queue(channels, inner, 1, 1) / 4, on_queue(channels)
+
+    def block(x):
+        return F.conv2d(_gate(F.conv2d(x, w), squeeze, expand, activation), w)
+
+    report = _compared(block, on_queue(n, channels, 5, 9))
+    (part,) = [p for p in report.parts if p.row == "host_sequence"]
+    assert part.implementation == "host"
+    assert {"pooling_forward", "convolution_forward"} <= set(part.fused)
+
+
+@pytest.mark.parametrize(
+    ("n", "channels", "outputs", "length", "kernel", "stride", "padding"),
+    [
+        (1, 3, 20, 11, 3, 1, 1),
+        (2, 5, 33, 12, 4, 2, 3),
+        (1, 1, 130, 64, 16, 8, 0),
+        (3, 17, 5, 9, 3, 2, 1),
+        (1, 8, 16, 2, 5, 1, 4),
+    ],
+)
+def test_windows_along_a_signal(n, channels, outputs, length, kernel, stride, padding, on_queue):
+    first = on_queue(outputs, channels, kernel) / channels, on_queue(outputs)
+    second = on_queue(outputs, outputs, 1) / outputs
+
+    def function(x):
+        return F.conv1d(F.relu(F.conv1d(x, *first, stride=stride, padding=padding)), second)
+
+    report = _compared(function, on_queue(n, channels, length))
+    assert _rows(report)[-1:] == ["host_sequence"] or "host_sequence" in _rows(report)
+
+
+@pytest.mark.parametrize("sizes", [(1, 1, 1), (1, 5, 3), (2, 16, 17), (5, 63, 64), (9, 100, 129)])
+def test_products_of_any_size(sizes, on_queue):
+    rows, k, n = sizes
+    first, second = (on_queue(n, k) / k, on_queue(n)), on_queue(4, n) / n
+    report = _compared(lambda x: F.linear(F.relu(F.linear(x, *first)), second), on_queue(rows, k))
+    assert _rows(report) == ["host_sequence"]
+
+
+def test_step_of_an_lstm_is_one_host_task(on_queue):
+    width = 32
+    params = [on_queue(4 * width, width) / 4 for _ in range(2)]
+    biases = [on_queue(4 * width) for _ in range(2)]
+
+    def step(x, h, c):
+        gates = F.linear(x, params[0], biases[0]) + F.linear(h, params[1], biases[1])
+        i, f, g, o = F.chunk(gates, 4, 1)
+        c = F.sigmoid(f) * c + F.sigmoid(i) * F.tanh(g)
+        return F.sigmoid(o) * F.tanh(c), c
+
+    report = _compared(step, *(on_queue(2, width) for _ in range(3)))
+    assert report.n_steps == 1
+
+
+ELEMENTWISE = {
+    "abs": F.abs, "exp": F.exp, "expm1": F.expm1, "erf": F.erf, "gelu": F.gelu, "neg": F.neg,
+    "mish": F.mish, "reciprocal": F.reciprocal, "rsqrt": lambda x: F.rsqrt(F.abs(x) + 1),
+    "log": lambda x: F.log(F.abs(x) + 1), "log1p": lambda x: F.log1p(F.abs(x)),
+    "softplus": F.softplus, "sqrt": lambda x: F.sqrt(F.abs(x)), "square": F.square,
+    "clamp": lambda x: F.clamp(x, -0.4, 0.3), "elu": F.elu, "logsigmoid": F.logsigmoid,
+    "where": lambda x: F.where((x > 0) & (x <= 0.5), x * 2, x - 3),
+    "other comparisons": lambda x: F.where((x < -0.1) | (x >= 0.7) | (x == 0) | ~(x != x), x, 0.5),
+    "extremes": lambda x: F.maximum(F.minimum(x, x * x), -x),
+    "flip": lambda x: F.flip(x, (1,)) * 2, "roll": lambda x: F.roll(x, 3, 1) + 1,
+    "pad": lambda x: F.pad(x, (2, 3), "reflect") * 2, "triangle": lambda x: F.tril(x, -1) + x,
+    "turned": lambda x: F.exp(x.T[:4]) * 2,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ELEMENTWISE)
+def test_elementwise_functions_after_a_product(name, on_queue):
+    w, function = on_queue(9, 9) / 4, ELEMENTWISE[name]
+    x = on_queue(6, 9)
+    last = on_queue(3, function(F.linear(x, w)).shape[1]) / 3
+    report = _compared(lambda x: F.linear(function(F.linear(x, w)), last), x, tolerance=1e-5)
+    assert "host_sequence" in _rows(report)
+
+
+def test_nan_and_infinity_pass(on_queue):
+    w = dpnp.eye(20, dtype="f4", sycl_queue=on_queue(1).sycl_queue)
+    compiled = sycl_dnn.compile(lambda x: F.relu(F.linear(F.hardtanh(F.linear(x, w)), w)))
+    values = np.zeros((1, 20), "f4")
+    values[0, 3], values[0, 5] = np.inf, -2
+    x = dpnp.asarray(values, sycl_queue=w.sycl_queue)
+    assert "host_sequence" in _rows(compiled.explain(x))
+    # 0 * inf: the other elements are NaN, as in the product.
+    eye = np.eye(20, dtype="f4")
+    expected = np.maximum(np.clip(values @ eye, -1, 1) @ eye, 0)
+    np.testing.assert_array_equal(np.isnan(dpnp.asnumpy(compiled(x))), np.isnan(expected))
+
+
+@pytest.mark.parametrize(
+    ("rows", "width", "dtype"), [(64, 128, "float32"), (1, 1024, "float32"), (2, 16, "bfloat16")]
+)
+def test_large_products_and_other_dtypes_are_left_to_onednn(rows, width, dtype, on_queue):
+    w, x = (F.astype(on_queue(*s), dtype) for s in ((width, width), (rows, width)))
+    compiled = sycl_dnn.compile(lambda x: F.linear(F.relu(F.linear(x, w)), w))
+    assert "host_sequence" not in _rows(compiled.explain(x))
+
+
+def test_weights_that_are_arguments_are_left_to_onednn(on_queue):
+    compiled = sycl_dnn.compile(lambda x, w: F.linear(F.relu(F.linear(x, w)), w))
+    assert "host_sequence" not in _rows(compiled.explain(on_queue(2, 8), on_queue(8, 8)))
+
+
+def test_setting_leaves_everything_to_onednn(on_queue):
+    w = on_queue(8, 8)
+    compiled = sycl_dnn.compile(lambda x: F.linear(F.relu(F.linear(x, w)), w))
+    sycl_dnn.set_kernels("never")
+    try:
+        assert "host_sequence" not in _rows(compiled.explain(on_queue(2, 8)))
+    finally:
+        sycl_dnn.set_kernels("auto")
+
+
+def test_profile_names_the_host(on_queue):
+    w, x = on_queue(8, 8), on_queue(2, 8)
+    compiled = sycl_dnn.compile(lambda x: F.linear(F.relu(F.linear(x, w)), w))
+    compiled(x)
+    with sycl_dnn.profile(wait=True) as profile:
+        compiled(x)
+    assert [(r.name, r.implementation) for r in profile.records] == [("host_sequence", "host")]
+
+
+def test_several_threads_share_a_program(on_queue):
+    w = on_queue(24, 24) / 4
+    compiled = sycl_dnn.compile(lambda x: F.linear(F.sigmoid(F.linear(F.relu(x) * 2, w)), w))
+    arrays = [on_queue(3, 24) for _ in range(8)]
+    expected = [dpnp.asnumpy(compiled(x)) for x in arrays]
+    wrong = []
+
+    def work(number):
+        for _ in range(50):
+            result = sycl_dnn.asnumpy(compiled(arrays[number]))
+            if not np.array_equal(result, expected[number]):
+                wrong.append(number)
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_each_size_of_a_batch_has_its_program(on_queue):
+    first, second = (on_queue(20, 12) / 3, on_queue(20)), on_queue(2, 20) / 3
+    function = lambda x: F.tanh(F.linear(F.silu(F.linear(x, *first)), second))  # noqa: E731
+    compiled = sycl_dnn.compile(function)
+    for n in (1, 2, 4, 7, 33):
+        x = on_queue(n, 12)
+        np.testing.assert_allclose(dpnp.asnumpy(compiled(x)), dpnp.asnumpy(function(x)), 1e-5, 1e-6)
