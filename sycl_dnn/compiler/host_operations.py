@@ -13,18 +13,21 @@ from sycl_dnn._core import MemoryDesc, data_type
 from sycl_dnn._core import algorithm as A
 from sycl_dnn.compiler.rebuilding import PACKABLE, origin
 from sycl_dnn.compiler.step_graph import Graph, Node, has_only_post_ops
-from sycl_dnn.kernels.expression import Expression, Term, number_of
+from sycl_dnn.kernels.expression import COSTLY, Expression, Term, number_of
 from sycl_dnn.kernels.fused_elementwise import Form
 from sycl_dnn.kernels.launching import launch_of
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.steps import is_kernel
 from sycl_dnn.trace.values import Tensor
 
-#: Multiplications of a product, and elements of other operations, up to which one thread is faster
-#: than oneDNN with its submission.
-_MAX_PRODUCT, _MAX_ELEMENTS = 300_000, 1 << 15
-#: Elements of a kernel up to which one thread computes them faster than a launch takes.
-_MAX_INTERPRETED = 1 << 10
+#: Multiplications of a product of few and of more rows, and elements of other operations, up to
+#: which one thread was faster than oneDNN on two, with its submission.
+_MAX_PRODUCT = {True: 300_000, False: 150_000}
+_FEW_ROWS = 16
+_MAX_ELEMENTS = 1 << 16
+#: Elements of a kernel, times its functions such as exponentials and one, up to which one thread
+#: computes them faster than a launch takes.
+_MAX_INTERPRETED = 1 << 11
 #: Columns below which weights are read row by row; as in csrc/program/host_sequence.cpp.
 _FEW_COLUMNS = 16
 #: Arguments of a post-op that adds the previous result.
@@ -83,7 +86,7 @@ def _product(node: Node) -> Operation | None:
     summand, functions = post_ops
     batches, rows, k, *steps = window
     n = node.dst.size // max(batches * rows, 1)
-    if not 0 < batches * rows * n * k <= _MAX_PRODUCT:
+    if not 0 < batches * rows * n * k <= _MAX_PRODUCT[batches * rows <= _FEW_ROWS]:
         return None
     bias = node.inputs.get("bias")
     if bias is not None and bias.size != n:
@@ -243,7 +246,8 @@ def _expression(node: Node) -> Operation | None:
     expression, (_, _, *numbers) = form.expression, launch.numbers
     n_axes = len(form.classes[0])
     sizes, supply = numbers[:n_axes], iter(numbers[n_axes:])
-    if math.prod(sizes) > _MAX_INTERPRETED or not _is_known(expression):
+    n_costly = sum(term.operation in COSTLY for term in expression.terms)
+    if math.prod(sizes) * (1 + n_costly) > _MAX_INTERPRETED or not _is_known(expression):
         return None
     fixed = {"0": 0, "1": 1}
     strides = [[next(supply) if k == "n" else fixed[k] for k in kinds] for kinds in form.classes]
