@@ -69,9 +69,6 @@ const host_rows &fast() {
     return *chosen;
 }
 
-// Narrower matrices are transposed.
-constexpr int64_t wide = 16;
-
 // --- Element-wise functions; NaN stays NaN
 
 struct elementwise {
@@ -130,12 +127,13 @@ std::vector<float> copy_if_same(const float *summand, const float *dst, int64_t 
 
 // arrays: src, weights, bias, summand, dst. sizes: batches, rows of each, n, k; steps between
 // batches and rows of src; elements before the source that the first row begins, elements of a
-// source; step between batches of dst, whose rows are dense. Elements outside the source are 0. The
-// weights are (k, n), or (n, k) if they are narrow.
+// source; step between batches of dst, whose rows are dense; whether the weights are (n, k), not
+// (k, n) with at least 16 columns. Elements outside the source are 0.
 void multiply(const operation &o, float *const *arrays) {
     const int64_t *s = o.sizes.data();
     const int64_t batches = s[0], rows = s[1], n = s[2], k = s[3], step = s[5], lead = s[6];
     const int64_t length = s[7];
+    const bool is_turned = s[9];
     const auto is_whole = [&](int64_t r) {
         return r * step >= lead && r * step - lead + k <= length;
     };
@@ -145,7 +143,7 @@ void multiply(const operation &o, float *const *arrays) {
         const float *summand = arrays[3] ? arrays[3] + batch * s[8] : nullptr;
         const std::vector<float> previous = copy_if_same(summand, y, rows * n);
         for (int64_t r = 0; r < rows;) {
-            if (n >= wide && r + 4 <= rows && is_whole(r) && is_whole(r + 3)) {
+            if (!is_turned && r + 4 <= rows && is_whole(r) && is_whole(r + 3)) {
                 fast().multiply_four(x + r * step, step, arrays[1], n, k, arrays[2], y + r * n);
                 r += 4;
                 continue;
@@ -153,7 +151,7 @@ void multiply(const operation &o, float *const *arrays) {
             const int64_t first = std::max<int64_t>(0, lead - r * step);
             const int64_t last = std::max(first, std::min(k, length + lead - r * step));
             const float *row = x + r * step + first;
-            if (n >= wide)
+            if (!is_turned)
                 fast().multiply_one(row, arrays[1] + first * n, n, last - first, arrays[2],
                                     y + r * n);
             else
@@ -195,7 +193,7 @@ struct operation_kind {
 };
 
 const operation_kind operation_kinds[] = {
-    {"product", 5, 9, multiply},
+    {"product", 5, 10, multiply},
     {"mean", 2, 3, average},
     {"scale", 4, 3, scale},
 };

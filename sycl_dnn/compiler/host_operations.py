@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from sycl_dnn import _core
 from sycl_dnn._core import MemoryDesc, data_type
 from sycl_dnn._core import algorithm as A
+from sycl_dnn.compiler.constant_values import constant_ids
 from sycl_dnn.compiler.rebuilding import PACKABLE, origin
 from sycl_dnn.compiler.step_graph import Graph, Node, has_only_post_ops
 from sycl_dnn.kernels.expression import COSTLY, Expression, Term, number_of
@@ -43,15 +44,18 @@ class Operation(NamedTuple):
     data: tuple[Any, ...]
 
 
-def operation_of(node: Node) -> Operation | None:
-    """Return a node as an operation, with the weights as oneDNN has them; None if it is none."""
+def operation_of(graph: Graph, node: Node) -> Operation | None:
+    """Return a node as an operation, where constant weights are yet to be packed; else None."""
     if is_kernel(node.primitive):
         return _expression(node)
     reader = _READERS.get(node.row)
     tensors = (*node.inputs.values(), *node.outputs.values())
     if reader is None or not node.has_dst or any(t.dtype != "float32" for t in tensors):
         return None
-    return reader(node)
+    operation = reader(node)
+    if operation is None or operation.kind != "product" or _has_constant_weights(graph, node):
+        return operation
+    return _with_plain_weights(graph, node, operation)
 
 
 def _post_ops(node: Node) -> tuple[Tensor | None, tuple[Any, ...]] | None:
@@ -92,7 +96,7 @@ def _product(node: Node) -> Operation | None:
     if bias is not None and bias.size != n:
         return None
     inputs = (node.inputs["src"], node.inputs[PACKABLE], bias, summand)
-    sizes = (batches, rows, n, k, *steps, rows * n)
+    sizes = (batches, rows, n, k, *steps, rows * n, int(n < _FEW_COLUMNS))
     return Operation("product", inputs, (node.dst,), (sizes, functions))
 
 
@@ -147,23 +151,58 @@ _WINDOWS: dict[str, Callable[[Node], _Window | None]] = {
 }
 
 
+def _has_constant_weights(graph: Graph, node: Node) -> bool:
+    return id(node.inputs[PACKABLE].storage) in constant_ids(graph)
+
+
+def _with_plain_weights(graph: Graph, node: Node, product: Operation) -> Operation | None:
+    """Return a product with weights that are read as they are; None if their layout is another."""
+    source, (sizes, functions) = _plain_weights(graph, node), product.data
+    if graph.n_writers(source.storage):
+        return None
+    src, _, *others = product.inputs
+    for is_turned in (0, 1) if sizes[2] >= _FEW_COLUMNS else (1,):
+        if _is_in_order(source, _axes_of_weights(node, is_turned)):
+            data = ((*sizes[:-1], is_turned), functions)
+            return product._replace(inputs=(src, source, *others), data=data)
+    return None
+
+
+def _is_in_order(tensor: Tensor, axes: Sequence[int]) -> bool:
+    """Whether a tensor is dense with its axes in this order."""
+    if not tensor.desc.is_plain:
+        return False
+    shape, strides = (
+        tuple(all_[a] for a in axes) for all_ in (tensor.desc.dims, tensor.desc.strides)
+    )
+    return layout.canonical_strides(shape, strides) == layout.row_major_strides(shape)
+
+
+def _plain_weights(graph: Graph, node: Node) -> Tensor:
+    """Return the weights before they were packed."""
+    weights = node.inputs[PACKABLE]
+    source = origin(graph, weights)
+    return weights if source.desc is None or source.desc.dims != weights.desc.dims else source
+
+
+def _axes_of_weights(node: Node, is_turned: int) -> tuple[int, ...]:
+    """Return the axes of the weights in the order of the host's matrix, transposed or not."""
+    rank = len(node.inputs[PACKABLE].desc.dims)
+    inner, out = ((0,), 1) if node.row == "matmul" else ((*range(2, rank), 1), 0)
+    return (out, *inner) if is_turned else (*inner, out)
+
+
 def with_packed_weights(
     graph: Graph, node: Node, product: Operation
 ) -> tuple[Operation, list[Node]]:
-    """Return a product with weights as the host reads them, and the nodes that copy them."""
+    """Return a product whose constant weights are packed for the host, and the nodes for that."""
+    if not _has_constant_weights(graph, node):
+        return product, []
+    trace, source = graph.trace, _plain_weights(graph, node)
     src, _, *others = product.inputs
-    n_columns = product.data[0][2]
-    packed, copies = _packed(graph, node, n_columns)
-    return product._replace(inputs=(src, packed, *others)), copies
-
-
-def _packed(graph: Graph, node: Node, n_columns: int) -> tuple[Tensor, list[Node]]:
-    trace, weights = graph.trace, node.inputs[PACKABLE]
-    source = origin(graph, weights)
-    if source.desc is None or source.desc.dims != weights.desc.dims:
-        source = weights
-    inner, out = ((0,), 1) if node.row == "matmul" else ((*range(2, source.ndim), 1), 0)
-    axes = (*inner, out) if n_columns >= _FEW_COLUMNS else (out, *inner)
+    axes = _axes_of_weights(node, product.data[0][-1])
+    if _is_in_order(source, axes):
+        return product._replace(inputs=(src, source, *others)), []
 
     def copy() -> Tensor:
         plain = trace.plain(source)
@@ -171,7 +210,8 @@ def _packed(graph: Graph, node: Node, n_columns: int) -> tuple[Tensor, list[Node
         view = plain.view(shape, tuple(plain.strides[a] for a in axes))
         return trace.reorder(view, layout.row_major(shape, "float32"))
 
-    return graph.recorded(copy)
+    packed, copies = graph.recorded(copy)
+    return product._replace(inputs=(src, packed, *others)), copies
 
 
 # --- Means, and products of rows with one row

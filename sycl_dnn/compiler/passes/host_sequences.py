@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from sycl_dnn._core import engine_kind
 from sycl_dnn.compiler.constant_values import constant_ids
 from sycl_dnn.compiler.host_operations import Operation, operation_of, with_packed_weights
-from sycl_dnn.compiler.rebuilding import PACKABLE
 from sycl_dnn.compiler.step_graph import Graph, Node
 from sycl_dnn.kernels.launching import host_sequence
 
@@ -35,7 +34,7 @@ def _runs(graph: Graph) -> Iterator[dict[Node, Operation]]:
     for node in graph.nodes:
         if all(id(t.storage) in constant for t in node.outputs.values()):
             continue
-        operation = operation_of(node) if _is_movable(graph, node) else None
+        operation = operation_of(graph, node) if _is_movable(graph, node) else None
         if operation is not None:
             run[node] = operation
             continue
@@ -52,11 +51,8 @@ def _is_worthwhile(run: Mapping[Node, Operation]) -> bool:
 
 
 def _is_movable(graph: Graph, node: Node) -> bool:
-    """Whether a node has constant weights, if any, and writes no argument."""
+    """Whether a node writes no argument, and may run with others."""
     if node.function is not None or node.part != (0, 1) or node.is_repeated:
-        return False
-    weights = node.inputs.get(PACKABLE)
-    if weights is not None and id(weights.storage) not in constant_ids(graph):
         return False
     is_own = all(t.storage.argument is None for t in node.outputs.values())
     return is_own and not graph.is_locked(node)

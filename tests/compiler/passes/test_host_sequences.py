@@ -153,9 +153,24 @@ def test_large_products_and_other_dtypes_are_left_to_onednn(rows, width, dtype, 
     assert "host_sequence" not in _rows(compiled.explain(x))
 
 
-def test_weights_that_are_arguments_are_left_to_onednn(on_queue):
+@pytest.mark.parametrize("n", [5, 40])
+def test_weights_that_are_arguments_are_read_as_they_are(n, on_queue):
+    function = lambda x, w, v: F.matmul(F.relu(F.linear(x, w)), v)  # noqa: E731
+    report = _compared(function, on_queue(3, 9), on_queue(n, 9) / 4, on_queue(n, 33) / 4)
+    assert _rows(report) == ["host_sequence"]
+
+
+def test_weights_in_other_layouts_are_left_to_onednn(on_queue):
+    compiled = sycl_dnn.compile(lambda x, w: F.linear(F.relu(F.linear(x, w[:, ::2])), w[:, ::2]))
+    assert "host_sequence" not in _rows(compiled.explain(on_queue(2, 8), on_queue(8, 16)))
+
+
+def test_new_values_of_weights_count(on_queue):
+    w, x = on_queue(8, 8), on_queue(2, 8)
     compiled = sycl_dnn.compile(lambda x, w: F.linear(F.relu(F.linear(x, w)), w))
-    assert "host_sequence" not in _rows(compiled.explain(on_queue(2, 8), on_queue(8, 8)))
+    first = dpnp.asnumpy(compiled(x, w))
+    w *= 2
+    np.testing.assert_allclose(dpnp.asnumpy(compiled(x, w)), 4 * first, 1e-6)
 
 
 def test_setting_leaves_everything_to_onednn(on_queue):
