@@ -29,6 +29,11 @@ _MAX_ELEMENTS = 1 << 16
 #: Elements of a kernel, times its functions such as exponentials and one, up to which one thread
 #: computes them faster than a launch takes.
 _MAX_INTERPRETED = 1 << 11
+#: Functions of a few instructions; of others, as many elements as of an interpreted kernel.
+_CHEAP = frozenset((
+    A.eltwise_abs, A.eltwise_clip, A.eltwise_clip_v2, A.eltwise_hardsigmoid, A.eltwise_hardswish,
+    A.eltwise_linear, A.eltwise_relu, A.eltwise_sqrt, A.eltwise_square,
+))  # fmt: skip
 #: Columns below which weights are read row by row; as in csrc/program/host_sequence.cpp.
 _FEW_COLUMNS = 16
 #: Arguments of a post-op that adds the previous result.
@@ -73,6 +78,9 @@ def _post_ops(node: Node) -> tuple[Tensor | None, tuple[Any, ...]] | None:
         if i or not is_sum or operand.desc != node.dst.desc:
             return None
         summand = operand
+    n_costly = sum(algorithm not in _CHEAP for algorithm, *_ in functions)
+    if n_costly and node.dst.size * (1 + n_costly) > _MAX_INTERPRETED:
+        return None
     return summand, tuple(functions)
 
 
