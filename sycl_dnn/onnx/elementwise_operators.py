@@ -52,9 +52,7 @@ def _unary(call: Call, x: Any) -> Any:
     return result if name_of(result) in ("bool", name_of(x)) else F.astype(result, name_of(x))
 
 
-@operator("Identity", 14, mixed=True)
-def _identity(call: Call, x: Any) -> Any:
-    return x
+operator("Identity", 14, mixed=True)(lambda call, x: x)
 
 
 @operator("Softplus")
@@ -78,16 +76,12 @@ def _alpha(function: Callable[[Any, float], Any], default: float) -> Callable[[C
 
 for _name, _body in {
     "Elu": _alpha(F.elu, 1.0),
+    "Celu": _alpha(F.celu, 1.0),
     "LeakyRelu": _alpha(F.leaky_relu, 0.01),
     "ThresholdedRelu": _alpha(lambda x, alpha: F.where(F.gt(x, alpha), x, 0.0), 1.0),
     "Swish": _alpha(lambda x, alpha: x * F.sigmoid(x * alpha), 1.0),
 }.items():
     operator(_name)(_body)
-
-
-@operator("Celu")
-def _celu(call: Call, x: Any) -> Any:
-    return F.celu(x, call.get("alpha", 1.0))
 
 
 @operator("Selu")
@@ -207,9 +201,7 @@ def _pow(call: Call, x: Any, y: Any) -> Any:
     return F.astype(F.pow(F.astype(x, wide), F.astype(y, wide)), dtype)
 
 
-@operator("Mod")
-def _mod(call: Call, x: Any, y: Any) -> Any:
-    return (F.fmod if call.get("fmod", 0) else F.remainder)(x, y)
+operator("Mod")(lambda call, x, y: (F.fmod if call.get("fmod", 0) else F.remainder)(x, y))
 
 
 @operator(["Max", "Min", "Sum", "Mean"])
@@ -225,9 +217,7 @@ def _bit_shift(call: Call, x: Any, y: Any) -> Any:
     return (F.bitwise_left_shift if is_left else F.bitwise_right_shift)(x, y)
 
 
-@operator("Where", mixed=True)
-def _where(call: Call, condition: Any, x: Any, y: Any) -> Any:
-    return F.where(*map(call.device, (condition, x, y)))
+operator("Where", mixed=True)(lambda call, *values: F.where(*map(call.device, values)))
 
 
 @operator("Clip", host=(1, 2))
@@ -307,14 +297,8 @@ def _power_of_two(call: Call, x: np.ndarray, target: np.dtype) -> np.ndarray:
     return np.where(np.isfinite(x), powers, np.nan).astype(target)
 
 
-@operator("Cast", mixed=True)
-def _cast(call: Call, x: Any) -> Any:
-    return cast(call, x, call.dtype(int(call.need("to"))))
-
-
-@operator("CastLike", mixed=True)
-def _cast_like(call: Call, x: Any, like: Any) -> Any:
-    return cast(call, x, name_of(like))
+operator("Cast", mixed=True)(lambda call, x: cast(call, x, call.dtype(int(call.need("to")))))
+operator("CastLike", mixed=True)(lambda call, x, like: cast(call, x, name_of(like)))
 
 
 @operator("BitCast", 26, mixed=True)

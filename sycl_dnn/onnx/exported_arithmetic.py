@@ -117,14 +117,17 @@ def _direct(op: str) -> Row:
 ROWS |= {"isnan": _direct("IsNaN"), "isinf": _direct("IsInf")}
 
 
-@row("isfinite")
-def _is_finite(g: Recording, a: Any, outputs: list[Value]) -> Any:
-    return g.node("Not", g.node("Or", g.node("IsNaN", a.input), g.node("IsInf", a.input)))
-
-
-@row("hardsigmoid")
-def _hardsigmoid(g: Recording, a: Any, outputs: list[Value]) -> Any:
-    return g.node("HardSigmoid", a.input, alpha=1 / 6, beta=0.5)
+ROWS |= {
+    "isfinite": lambda g, a, out: g.node(
+        "Not", g.node("Or", g.node("IsNaN", a.input), g.node("IsInf", a.input))
+    ),
+    "hardsigmoid": lambda g, a, out: g.node("HardSigmoid", a.input, alpha=1 / 6, beta=0.5),
+    "clamp": lambda g, a, out: _clamped(g, a.input, a.min, a.max, out[0].dtype),
+    "clamp_min": lambda g, a, out: _clamped(g, a.input, a.min, None, out[0].dtype),
+    "clamp_max": lambda g, a, out: _clamped(g, a.input, None, a.max, out[0].dtype),
+    "stop_gradient": lambda g, a, out: g.node("Identity", a.input),
+    "ne": lambda g, a, out: g.node("Not", ROWS["eq"](g, a, out)),
+}
 
 
 @row("round")
@@ -147,21 +150,6 @@ def _softplus(g: Recording, a: Any, outputs: list[Value]) -> Any:
 def _hardtanh(g: Recording, a: Any, outputs: list[Value]) -> Any:
     dtype = outputs[0].dtype
     return g.node("Clip", a.input, g.number(a.min_val, dtype), g.number(a.max_val, dtype))
-
-
-@row("clamp")
-def _clamp(g: Recording, a: Any, outputs: list[Value]) -> Any:
-    return _clamped(g, a.input, a.min, a.max, outputs[0].dtype)
-
-
-@row("clamp_min")
-def _clamp_min(g: Recording, a: Any, outputs: list[Value]) -> Any:
-    return _clamped(g, a.input, a.min, None, outputs[0].dtype)
-
-
-@row("clamp_max")
-def _clamp_max(g: Recording, a: Any, outputs: list[Value]) -> Any:
-    return _clamped(g, a.input, None, a.max, outputs[0].dtype)
 
 
 def _clamped(g: Recording, x: Value, low: Any, high: Any, dtype: str) -> Any:
@@ -200,11 +188,6 @@ def _astype(g: Recording, a: Any, outputs: list[Value]) -> Any:
     return g.cast(a.input, outputs[0].dtype)
 
 
-@row("stop_gradient")
-def _unchanged(g: Recording, a: Any, outputs: list[Value]) -> Any:
-    return g.node("Identity", a.input)
-
-
 # --- Of several values
 
 _BINARY = {
@@ -239,11 +222,6 @@ def _comparison(op: str) -> Row:
 
 
 ROWS |= {name: _comparison(op) for name, op in _COMPARISONS.items()}
-
-
-@row("ne")
-def _ne(g: Recording, a: Any, outputs: list[Value]) -> Any:
-    return g.node("Not", ROWS["eq"](g, a, outputs))
 
 
 @row("div")

@@ -31,29 +31,17 @@ def _linear(g: Recording, a: Any, outputs: list[Value]) -> Any:
     return product if bias is None else g.node("Add", product, bias)
 
 
-@row("matmul")
-def _matmul(g: Recording, a: Any, outputs: list[Value]) -> Any:
-    return g.node("MatMul", a.input, a.other)
-
-
-@row("mm", "bmm")
-def _mm(g: Recording, a: Any, outputs: list[Value]) -> Any:
-    return g.node("MatMul", a.input, a.mat2)
-
-
-@row("mv")
-def _mv(g: Recording, a: Any, outputs: list[Value]) -> Any:
-    return g.node("MatMul", a.input, a.vec)
-
-
-@row("dot")
-def _dot(g: Recording, a: Any, outputs: list[Value]) -> Any:
-    return g.node("MatMul", a.input, a.tensor)
-
-
-@row("outer")
-def _outer(g: Recording, a: Any, outputs: list[Value]) -> Any:
-    return g.node("Mul", g.node("Unsqueeze", a.input, Ints((1,))), a.vec2)
+ROWS |= {
+    "matmul": lambda g, a, out: g.node("MatMul", a.input, a.other),
+    "mm": lambda g, a, out: g.node("MatMul", a.input, a.mat2),
+    "bmm": lambda g, a, out: g.node("MatMul", a.input, a.mat2),
+    "mv": lambda g, a, out: g.node("MatMul", a.input, a.vec),
+    "dot": lambda g, a, out: g.node("MatMul", a.input, a.tensor),
+    "outer": lambda g, a, out: g.node("Mul", g.node("Unsqueeze", a.input, Ints((1,))), a.vec2),
+    "local_response_norm": lambda g, a, out: g.node(
+        "LRN", a.input, size=a.size, alpha=a.alpha, beta=a.beta, bias=float(a.k)
+    ),
+}
 
 
 @row("addmm")
@@ -192,8 +180,3 @@ def _batch_norm(g: Recording, a: Any, outputs: list[Value]) -> Any:
     affine = _filled(g, a.weight, 1, n, dtype), _filled(g, a.bias, 0, n, dtype)
     return g.node("BatchNormalization", a.input, *affine, a.running_mean, a.running_var,
                   epsilon=a.eps)  # fmt: skip
-
-
-@row("local_response_norm")
-def _local_response_norm(g: Recording, a: Any, outputs: list[Value]) -> Any:
-    return g.node("LRN", a.input, size=a.size, alpha=a.alpha, beta=a.beta, bias=float(a.k))

@@ -116,9 +116,14 @@ def _row(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-@_row
-def _norm_(g: Recording, a: Any, outputs: list[Value]) -> Any:
-    return _norm(g, "norm", a.input, a.p, axes_of(a.input, a.dim), a.keepdim)
+ROWS |= {
+    "norm": lambda g, a, out: _norm(g, "norm", a.input, a.p, axes_of(a.input, a.dim), a.keepdim),
+    "cumsum": lambda g, a, out: g.node("CumSum", g.cast(a.input, out[0].dtype),
+                                       np.asarray(a.dim, np.int64)),
+    "topk": lambda g, a, out: g.node("TopK", a.input, Ints((a.k,)), outputs=2, axis=a.dim,
+                                     largest=int(a.largest), sorted=int(a.sorted)),
+    "argsort": lambda g, a, out: _sort(g, a, out)[1],
+}  # fmt: skip
 
 
 @_row
@@ -137,25 +142,9 @@ def _cosine_similarity(g: Recording, a: Any, outputs: list[Value]) -> Any:
 
 
 @_row
-def _cumsum(g: Recording, a: Any, outputs: list[Value]) -> Any:
-    return g.node("CumSum", g.cast(a.input, outputs[0].dtype), np.asarray(a.dim, np.int64))
-
-
-@_row
-def _topk(g: Recording, a: Any, outputs: list[Value]) -> Any:
-    return g.node("TopK", a.input, Ints((a.k,)), outputs=2, axis=a.dim, largest=int(a.largest),
-                  sorted=int(a.sorted))  # fmt: skip
-
-
-@_row
 def _sort(g: Recording, a: Any, outputs: list[Value]) -> Any:
     n = Ints((a.input.shape[a.dim],))
     return g.node("TopK", a.input, n, outputs=2, axis=a.dim, largest=int(a.descending))
-
-
-@_row
-def _argsort(g: Recording, a: Any, outputs: list[Value]) -> Any:
-    return _sort(g, a, outputs)[1]
 
 
 # --- Softmax and losses

@@ -22,9 +22,24 @@ def sliced(g: Recording, x: Any, axis: int, start: int, stop: int, step: int = 1
     return g.node("Slice", x, Ints((start,)), Ints((stop,)), Ints((axis,)), Ints((step,)))
 
 
-@row("reshape", "flatten", "unflatten")
-def _reshape(g: Recording, a: Any, outputs: list[Value]) -> Any:
-    return g.node("Reshape", a.input, Ints(outputs[0].shape))
+ROWS |= {
+    "reshape": lambda g, a, out: g.node("Reshape", a.input, Ints(out[0].shape)),
+    "flatten": lambda g, a, out: g.node("Reshape", a.input, Ints(out[0].shape)),
+    "unflatten": lambda g, a, out: g.node("Reshape", a.input, Ints(out[0].shape)),
+    "unsqueeze": lambda g, a, out: g.node("Unsqueeze", a.input, Ints((a.dim,))),
+    "permute": lambda g, a, out: g.node(
+        "Transpose", a.input, perm=[d % a.input.ndim for d in a.dims]
+    ),
+    "transpose": lambda g, a, out: _exchanged(g, a.input, a.dim0, a.dim1),
+    "swapaxes": lambda g, a, out: _exchanged(g, a.input, a.axis0, a.axis1),
+    "expand": lambda g, a, out: g.node("Expand", a.input, Ints(out[0].shape)),
+    "broadcast_to": lambda g, a, out: g.node("Expand", a.input, Ints(out[0].shape)),
+    "select": lambda g, a, out: g.node(
+        "Gather", a.input, np.asarray(a.index, np.int64), axis=a.dim
+    ),
+    "index_select": lambda g, a, out: g.node("Gather", a.input, a.index, axis=a.dim),
+    "gather": lambda g, a, out: g.node("GatherElements", a.input, a.index, axis=a.dim),
+}
 
 
 @row("squeeze")
@@ -34,41 +49,16 @@ def _squeeze(g: Recording, a: Any, outputs: list[Value]) -> Any:
     return g.node("Squeeze", x, Ints(d % x.ndim for d in axes if x.shape[d] == 1))
 
 
-@row("unsqueeze")
-def _unsqueeze(g: Recording, a: Any, outputs: list[Value]) -> Any:
-    return g.node("Unsqueeze", a.input, Ints((a.dim,)))
-
-
-@row("permute")
-def _permute(g: Recording, a: Any, outputs: list[Value]) -> Any:
-    return g.node("Transpose", a.input, perm=[d % a.input.ndim for d in a.dims])
-
-
 def _exchanged(g: Recording, x: Value, first: int, second: int) -> Any:
     order = list(range(x.ndim))
     order[first], order[second] = order[second], order[first]
     return g.node("Transpose", x, perm=order)
 
 
-@row("transpose")
-def _transpose(g: Recording, a: Any, outputs: list[Value]) -> Any:
-    return _exchanged(g, a.input, a.dim0, a.dim1)
-
-
-@row("swapaxes")
-def _swapaxes(g: Recording, a: Any, outputs: list[Value]) -> Any:
-    return _exchanged(g, a.input, a.axis0, a.axis1)
-
-
 @row("movedim")
 def _movedim(g: Recording, a: Any, outputs: list[Value]) -> Any:
     numbered = np.moveaxis(np.empty(range(1, a.input.ndim + 1)), a.source, a.destination)
     return g.node("Transpose", a.input, perm=[n - 1 for n in numbered.shape])
-
-
-@row("expand", "broadcast_to")
-def _expand(g: Recording, a: Any, outputs: list[Value]) -> Any:
-    return g.node("Expand", a.input, Ints(outputs[0].shape))
 
 
 @row("tile")
@@ -105,11 +95,6 @@ def _roll(g: Recording, a: Any, outputs: list[Value]) -> Any:
 def _narrow(g: Recording, a: Any, outputs: list[Value]) -> Any:
     start = a.start % max(a.input.shape[a.dim], 1)
     return sliced(g, a.input, a.dim, start, start + a.length)
-
-
-@row("select")
-def _select(g: Recording, a: Any, outputs: list[Value]) -> Any:
-    return g.node("Gather", a.input, np.asarray(a.index, np.int64), axis=a.dim)
 
 
 def _split(g: Recording, x: Value, dim: int, sizes: Sequence[int]) -> tuple[Any, ...]:
@@ -232,16 +217,6 @@ def _embedding(g: Recording, a: Any, outputs: list[Value]) -> Any:
     if a.max_norm is not None:
         raise unsupported("embedding", "max_norm must be None")
     return g.node("Gather", a.weight, a.input, axis=0)
-
-
-@row("index_select")
-def _index_select(g: Recording, a: Any, outputs: list[Value]) -> Any:
-    return g.node("Gather", a.input, a.index, axis=a.dim)
-
-
-@row("gather")
-def _gather(g: Recording, a: Any, outputs: list[Value]) -> Any:
-    return g.node("GatherElements", a.input, a.index, axis=a.dim)
 
 
 @row("take_along_dim")

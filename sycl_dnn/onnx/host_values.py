@@ -95,14 +95,10 @@ def _(call: Call, condition: np.ndarray, x: np.ndarray, y: np.ndarray) -> Any:
     return np.where(condition, x, y)
 
 
-@_fold("Identity")
-def _(call: Call, x: np.ndarray) -> Any:
-    return x
+_fold("Identity")(lambda call, x: x)
 
 
-@_fold("Concat")
-def _(call: Call, *parts: np.ndarray) -> Any:
-    return np.concatenate(parts, call.get("axis", 1))
+_fold("Concat")(lambda call, *parts: np.concatenate(parts, call.get("axis", 1)))
 
 
 @_fold("Gather")
@@ -127,9 +123,7 @@ def _(call: Call, x: np.ndarray, axes: np.ndarray | None = None) -> Any:
     return np.squeeze(x, _axes(call, axes))
 
 
-@_fold("Transpose")
-def _(call: Call, x: np.ndarray) -> Any:
-    return np.transpose(x, call.get("perm"))
+_fold("Transpose")(lambda call, x: np.transpose(x, call.get("perm")))
 
 
 @_fold("Range")

@@ -159,14 +159,8 @@ def mean_of_images(x: Any) -> Any:
     return F.mean(x, axes, True)
 
 
-@operator("GlobalAveragePool")
-def _global_average(call: Call, x: Any) -> Any:
-    return mean_of_images(x)
-
-
-@operator("GlobalMaxPool")
-def _global_max(call: Call, x: Any) -> Any:
-    return F.amax(x, _spatial_axes(x), True)
+operator("GlobalAveragePool")(lambda call, x: mean_of_images(x))
+operator("GlobalMaxPool")(lambda call, x: F.amax(x, _spatial_axes(x), True))
 
 
 @operator("GlobalLpPool")

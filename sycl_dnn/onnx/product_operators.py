@@ -8,10 +8,8 @@ from typing import Any
 from sycl_dnn.onnx.elementwise_operators import is_float, name_of
 from sycl_dnn.onnx.operator_registry import MICROSOFT, Call, F, operator
 
-
-@operator("MatMul")
-def _matmul(call: Call, a: Any, b: Any) -> Any:
-    return F.matmul(a, b)
+operator("MatMul")(lambda call, a, b: F.matmul(a, b))
+operator("Det", 11)(lambda call, x: F.linalg.det(x))
 
 
 def _turned(x: Any, is_turned: Any) -> Any:
@@ -52,8 +50,3 @@ def _fused_gemm(call: Call, a: Any, b: Any, c: Any = None) -> Any:
 @operator("Einsum", 12)
 def _einsum(call: Call, *xs: Any) -> Any:
     return F.astype(F.einsum(call.need("equation"), *xs), name_of(xs[0]))  # sums are int64
-
-
-@operator("Det", 11)
-def _det(call: Call, x: Any) -> Any:
-    return F.linalg.det(x)

@@ -23,9 +23,7 @@ def _shape(call: Call, x: Any) -> Any:
     return np.array(x.shape, np.int64)[start:end]
 
 
-@operator("Size", mixed=True)
-def _size(call: Call, x: Any) -> Any:
-    return np.array(math.prod(x.shape), np.int64)
+operator("Size", mixed=True)(lambda call, x: np.array(math.prod(x.shape), np.int64))
 
 
 def reshaped(x: Any, shape: Sequence[int]) -> Any:
