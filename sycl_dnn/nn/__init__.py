@@ -54,7 +54,6 @@ from sycl_dnn.nn.normalization_layers import (
     RMSNorm,
 )
 from sycl_dnn.nn.padding_layers import (
-    CosineSimilarity,
     PairwiseDistance,
     PReLU,
     Softmax2d,

@@ -58,6 +58,10 @@ class _Convolution(Module):
 
     n_axes: int
     is_transposed = False
+    _shown = (
+        "=in_channels", "=out_channels", "kernel_size", "stride", ("padding", 0), ("dilation", 1),
+        ("output_padding", 0), ("groups", 1), ("bias", True), ("padding_mode", "zeros"),
+    )  # fmt: skip
 
     def _make(
         self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any, padding: Any,
@@ -89,23 +93,6 @@ class _Convolution(Module):
     def reset_parameters(self) -> None:
         """Draw new values for the parameters."""
         draw_weight_and_bias(self.weight, self.bias)
-
-    def extra_repr(self) -> str:
-        """Return the options that ``repr`` shows."""
-        n = self.n_axes
-        text = (
-            f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, "
-            f"stride={self.stride}"
-        )
-        options = {
-            "padding": (self.padding, (0,) * n), "dilation": (self.dilation, (1,) * n),
-            "output_padding": (self.output_padding, (0,) * n), "groups": (self.groups, 1),
-        }  # fmt: skip
-        text += "".join(f", {k}={v}" for k, (v, default) in options.items() if v != default)
-        text += "" if self.bias is not None else ", bias=False"
-        return text + (
-            "" if self.padding_mode == "zeros" else f", padding_mode={self.padding_mode}"
-        )
 
 
 class _Forward(_Convolution):

@@ -32,6 +32,8 @@ class Dropout(Module):
     [1.0, 1.0]
     """
 
+    _shown = ("p", "inplace")
+
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         super().__init__()
         if not 0 <= p <= 1:
@@ -42,10 +44,6 @@ class Dropout(Module):
     def forward(self, input: Any) -> Any:
         """Apply dropout to (*)."""
         return F.dropout(input, self.p, self.training, self.inplace)
-
-    def extra_repr(self) -> str:
-        """Return the arguments that ``repr`` shows."""
-        return f"p={self.p}, inplace={self.inplace}"
 
 
 _TEXT = """``sycl_dnn.functional.{function}`` as a module: ``torch.nn.{name}``.
@@ -93,6 +91,8 @@ class RReLU(Module):
     [-1.0, -1.0]
     """
 
+    _shown = ("lower", "upper", ("inplace", False))
+
     def __init__(self, lower: float = 1 / 8, upper: float = 1 / 3, inplace: bool = False) -> None:
         super().__init__()
         self.lower, self.upper, self.inplace = lower, upper, inplace
@@ -101,8 +101,3 @@ class RReLU(Module):
         """Apply the activation to (*)."""
         result = F.rrelu(input, self.lower, self.upper, self.training)
         return overwritten(input, "RReLU", result) if self.inplace else result
-
-    def extra_repr(self) -> str:
-        """Return the arguments that ``repr`` shows."""
-        inplace = ", inplace=True" if self.inplace else ""
-        return f"lower={self.lower}, upper={self.upper}{inplace}"

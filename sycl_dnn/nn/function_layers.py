@@ -30,8 +30,8 @@ class Row(NamedTuple):
     #: Names and defaults. A leading ``~`` marks those that the function does not accept, ``*``
     #: marks keyword-only ones.
     parameters: dict[str, Any] = {}
-    #: Attributes in ``repr``: ``=name`` shows only the value, ``?name`` is omitted if None.
-    shown: tuple[str, ...] | None = None
+    #: Attributes in ``repr``, as for ``shown_options``.
+    shown: tuple[Any, ...] = ()
     inputs: tuple[str, ...] = ("input",)
     #: Converts the attributes as torch's constructor does.
     prepare: Callable[[dict[str, Any]], None] | None = None
@@ -121,9 +121,10 @@ ROWS: dict[str, Row] = {
                   ("kernel_size", "dilation", "padding", "stride")),
     "Upsample": Row("interpolate", {"size": None, "scale_factor": None, "mode": "nearest",
                                     "align_corners": None, "recompute_scale_factor": None},
-                    ("?size", "?scale_factor", "mode"), prepare=_float_factor),
+                    (("size", None), ("scale_factor", None), "mode"), prepare=_float_factor),
     "LocalResponseNorm": Row("local_response_norm", {"size": R, "alpha": 1e-4, "beta": 0.75,
                                                      "k": 1.0}, ("=size", "alpha", "beta", "k")),
+    "CosineSimilarity": Row("cosine_similarity", {"dim": 1, "eps": 1e-8}, (), ("x1", "x2")),
     # Losses.
     "L1Loss": Row("l1_loss", _REDUCED, (), _PAIR), "MSELoss": Row("mse_loss", _REDUCED, (), _PAIR),
     "SmoothL1Loss": Row("smooth_l1_loss", _REDUCED | {"beta": 1.0}, (), _PAIR),
@@ -222,25 +223,6 @@ def _forward(name: str, row: Row) -> Callable[..., Any]:
     return forward
 
 
-def _extra(row: Row) -> Callable[[Any], str]:
-    shown = row.shown
-
-    def extra_repr(self: Any) -> str:
-        """Return the options that ``repr`` shows."""
-        parts = []
-        for name in shown or ():
-            value = getattr(self, name.lstrip("=?"))
-            if name[0] == "=":
-                parts.append(str(value))
-            elif name[0] != "?" or value is not None:
-                parts.append(f"{name.lstrip('?')}={value!r}")
-        if getattr(self, "inplace", False):
-            parts.append("inplace=True")
-        return ", ".join(parts)
-
-    return extra_repr
-
-
 _TEXT = """``sycl_dnn.functional.{function}`` as a module: ``torch.nn.{name}``.
 
     Parameters, defaults, shapes and errors are those of the function{inplace}.
@@ -295,7 +277,8 @@ def _layer(name: str, row: Row) -> type:
         )
     namespace = {
         "__init__": _init(signature, name, row.prepare), "forward": _forward(name, row),
-        "extra_repr": _extra(row), "__doc__": text, "__module__": __name__, "__qualname__": name,
+        "_shown": (*row.shown, ("inplace", False)) if inplace else row.shown,
+        "__doc__": text, "__module__": __name__, "__qualname__": name,
     }  # fmt: skip
     return type(name, (Module,), namespace)
 

@@ -79,6 +79,8 @@ class Linear(Module):
     (128, 30)
     """
 
+    _shown = ("in_features", "out_features", "bias")
+
     def __init__(
         self, in_features: int, out_features: int, bias: bool = True, device: Any = None,
         dtype: Any = None,
@@ -98,13 +100,6 @@ class Linear(Module):
         """Map (*, in_features) to (*, out_features)."""
         return F.linear(input, self.weight, self.bias)
 
-    def extra_repr(self) -> str:
-        """Return the arguments that ``repr`` shows."""
-        return (
-            f"in_features={self.in_features}, out_features={self.out_features}, "
-            f"bias={self.bias is not None}"
-        )
-
 
 class Bilinear(Module):
     """``x1 @ weight @ x2 + bias`` for each output, as ``torch.nn.Bilinear``.
@@ -121,6 +116,8 @@ class Bilinear(Module):
     weight : array (out_features, in1_features, in2_features)
     bias : array (out_features,) or None
     """
+
+    _shown = ("in1_features", "in2_features", "out_features", "bias")
 
     def __init__(
         self, in1_features: int, in2_features: int, out_features: int, bias: bool = True,
@@ -142,13 +139,6 @@ class Bilinear(Module):
     def forward(self, input1: Any, input2: Any) -> Any:
         """Map (*, in1_features) and (*, in2_features) to (*, out_features)."""
         return F.bilinear(input1, input2, self.weight, self.bias)
-
-    def extra_repr(self) -> str:
-        """Return the arguments that ``repr`` shows."""
-        return (
-            f"in1_features={self.in1_features}, in2_features={self.in2_features}, "
-            f"out_features={self.out_features}, bias={self.bias is not None}"
-        )
 
 
 def _table_size(layer: type, embeddings: Any) -> tuple[int, int]:
@@ -177,6 +167,8 @@ class Embedding(Module):
     weight : array (num_embeddings, embedding_dim)
         Drawn from the standard normal distribution.
     """
+
+    _shown: tuple[Any, ...] = ("=num_embeddings", "=embedding_dim", ("padding_idx", None))
 
     def __init__(
         self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None,
@@ -245,11 +237,6 @@ class Embedding(Module):
             self.scale_grad_by_freq, self.sparse,
         )  # fmt: skip
 
-    def extra_repr(self) -> str:
-        """Return the arguments that ``repr`` shows."""
-        padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
-        return f"{self.num_embeddings}, {self.embedding_dim}{padding}"
-
 
 class EmbeddingBag(Embedding):
     """Sums, means or maxima of bags of rows, as ``torch.nn.EmbeddingBag``.
@@ -274,6 +261,8 @@ class EmbeddingBag(Embedding):
     weight : array (num_embeddings, embedding_dim)
         Drawn from the standard normal distribution.
     """
+
+    _shown = ("=num_embeddings", "=embedding_dim", "mode", ("padding_idx", None))
 
     def __init__(
         self, num_embeddings: int, embedding_dim: int, max_norm: float | None = None,
@@ -309,8 +298,3 @@ class EmbeddingBag(Embedding):
             input, self.weight, offsets, self.max_norm, self.norm_type, self.scale_grad_by_freq,
             self.mode, self.sparse, per_sample_weights, self.include_last_offset, self.padding_idx,
         )  # fmt: skip
-
-    def extra_repr(self) -> str:
-        """Return the arguments that ``repr`` shows."""
-        padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
-        return f"{self.num_embeddings}, {self.embedding_dim}, mode={self.mode!r}{padding}"

@@ -11,6 +11,7 @@ from sycl_dnn import _torch_habits, tree
 from sycl_dnn.nn import buffer_writes, copying, hooks, module_tree, written_attributes
 from sycl_dnn.nn.eager import run_forward
 from sycl_dnn.nn.parameter import Buffer, Parameter
+from sycl_dnn.nn.shown_options import shown_options
 from sycl_dnn.nn.state import ModuleState
 from sycl_dnn.nn.summary import Summary, summary_of
 from sycl_dnn.trace import functions, nested_arguments
@@ -441,9 +442,12 @@ class Module(ModuleState):
 
     # Text and copies.
 
+    #: The attributes that ``repr`` shows, as for ``shown_options``.
+    _shown: tuple[Any, ...] = ()
+
     def extra_repr(self) -> str:
         """Return the text between the parentheses of ``repr``."""
-        return ""
+        return shown_options(self, self._shown)
 
     def _get_name(self) -> str:
         return type(self).__name__

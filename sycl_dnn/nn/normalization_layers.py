@@ -36,6 +36,7 @@ class _Running(_Affine):
     #: Allowed ranks of the input.
     ranks: tuple[int, ...]
     name = ""
+    _shown = ("=num_features", "eps", "momentum", "affine", "bias", "track_running_stats")
 
     def _make(
         self, num_features: int, eps: float, momentum: float | None, affine: bool,
@@ -76,14 +77,6 @@ class _Running(_Affine):
         count = F.add(old, 1.0)
         self.update_buffer("num_batches_tracked", count)
         return count
-
-    def extra_repr(self) -> str:
-        """Return the arguments that ``repr`` shows."""
-        return (
-            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, "
-            f"affine={self.affine}, bias={self.bias is not None}, "
-            f"track_running_stats={self.track_running_stats}"
-        )
 
 
 class _BatchNorm(_Running):
@@ -216,6 +209,8 @@ class LayerNorm(_Affine):
     (2, 3, 8)
     """
 
+    _shown = ("=normalized_shape", "eps", "elementwise_affine", "bias")
+
     def __init__(
         self, normalized_shape: int | Sequence[int], eps: float = 1e-5,
         elementwise_affine: bool = True, bias: bool = True, device: Any = None, dtype: Any = None,
@@ -231,13 +226,6 @@ class LayerNorm(_Affine):
         """Normalize (*, *normalized_shape)."""
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
-    def extra_repr(self) -> str:
-        """Return the arguments that ``repr`` shows."""
-        return (
-            f"{self.normalized_shape}, eps={self.eps}, "
-            f"elementwise_affine={self.elementwise_affine}, bias={self.bias is not None}"
-        )
-
 
 class RMSNorm(_Affine):
     """Division by the root of the mean square over the last axes, as ``torch.nn.RMSNorm``.
@@ -251,6 +239,8 @@ class RMSNorm(_Affine):
     device, dtype
         As ``Linear``.
     """
+
+    _shown = ("=normalized_shape", "eps", "elementwise_affine")
 
     def __init__(
         self, normalized_shape: int | Sequence[int], eps: float | None = None,
@@ -266,11 +256,6 @@ class RMSNorm(_Affine):
     def forward(self, input: Any) -> Any:
         """Normalize (*, *normalized_shape)."""
         return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
-
-    def extra_repr(self) -> str:
-        """Return the arguments that ``repr`` shows."""
-        affine = self.elementwise_affine
-        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={affine}"
 
 
 class GroupNorm(_Affine):
@@ -291,6 +276,8 @@ class GroupNorm(_Affine):
         ``num_channels`` is not a multiple of ``num_groups``.
     """
 
+    _shown = ("=num_groups", "=num_channels", "eps", "affine", "bias")
+
     def __init__(
         self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True,
         device: Any = None, dtype: Any = None, *, bias: bool = True,
@@ -309,10 +296,3 @@ class GroupNorm(_Affine):
     def forward(self, input: Any) -> Any:
         """Normalize (N, num_channels, *S)."""
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
-
-    def extra_repr(self) -> str:
-        """Return the arguments that ``repr`` shows."""
-        return (
-            f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, "
-            f"bias={self.bias is not None}"
-        )

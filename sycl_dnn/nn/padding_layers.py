@@ -28,6 +28,7 @@ _MODES = {"Zero": "constant", "Constant": "constant", "Reflection": "reflect",
 class _Pad(Module):
     n_axes: int
     mode: str
+    _shown: tuple[str, ...] = ("=padding",)
 
     def __init__(self, padding: Any) -> None:
         super().__init__()
@@ -43,19 +44,13 @@ class _Pad(Module):
         value = self.value if self.mode == "constant" else None
         return F.pad(input, self.padding, self.mode, value)
 
-    def extra_repr(self) -> str:
-        """Return the arguments that ``repr`` shows."""
-        return str(self.padding)
-
 
 class _Constant(_Pad):
+    _shown = ("padding", "value")
+
     def __init__(self, padding: Any, value: float) -> None:
         super().__init__(padding)
         self.value = value
-
-    def extra_repr(self) -> str:
-        """Return the arguments that ``repr`` shows."""
-        return f"padding={self.padding}, value={self.value}"
 
 
 def _named(word: str, n: int) -> type:
@@ -84,6 +79,8 @@ class PReLU(Module):
         As ``Linear``.
     """
 
+    _shown = ("num_parameters",)
+
     def __init__(
         self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None
     ) -> None:
@@ -100,10 +97,6 @@ class PReLU(Module):
         """Map (N, C, *S)."""
         return F.prelu(input, self.weight)
 
-    def extra_repr(self) -> str:
-        """Return the arguments that ``repr`` shows."""
-        return f"num_parameters={self.num_parameters}"
-
 
 class Softmax2d(Module):
     """Softmax over the channels of (N, C, H, W) or (C, H, W), as ``torch.nn.Softmax2d``."""
@@ -113,24 +106,6 @@ class Softmax2d(Module):
         if input.ndim not in (3, 4):
             raise ValueError(f"Softmax2d: expected input to be 3D or 4D, got {input.ndim}D instead")
         return F.softmax(input, -3)
-
-
-class CosineSimilarity(Module):
-    """The cosine between vectors, as ``torch.nn.CosineSimilarity``.
-
-    Parameters
-    ----------
-    dim : int
-    eps : float
-    """
-
-    def __init__(self, dim: int = 1, eps: float = 1e-8) -> None:
-        super().__init__()
-        self.dim, self.eps = dim, eps
-
-    def forward(self, x1: Any, x2: Any) -> Any:
-        """Return the similarity of (*) and (*)."""
-        return F.cosine_similarity(x1, x2, self.dim, self.eps)
 
 
 class PairwiseDistance(Module):

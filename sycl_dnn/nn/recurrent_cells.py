@@ -15,6 +15,7 @@ class _Cell(Module):
 
     n_gates: int
     mode: str
+    _shown: tuple[Any, ...] = ("=input_size", "=hidden_size", ("bias", True))
 
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None,
@@ -68,13 +69,6 @@ class _Cell(Module):
             return tuple(F.squeeze(s, 0) for s in last)
         return F.squeeze(last, 0)
 
-    def extra_repr(self) -> str:
-        """Return the arguments that ``repr`` shows."""
-        text = f"{self.input_size}, {self.hidden_size}"
-        text += "" if self.bias else f", bias={self.bias}"
-        nonlinearity = self.__dict__.get("nonlinearity", "tanh")
-        return text + ("" if nonlinearity == "tanh" else f", nonlinearity={nonlinearity}")
-
 
 _TEXT = """One step of {what}, as ``torch.nn.{name}``.
 
@@ -99,6 +93,7 @@ _TEXT = """One step of {what}, as ``torch.nn.{name}``.
 
 class RNNCell(_Cell):  # noqa: D101 - below
     n_gates = 1
+    _shown = (*_Cell._shown, ("nonlinearity", "tanh"))
 
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh",

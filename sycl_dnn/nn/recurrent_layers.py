@@ -16,6 +16,10 @@ class _Network(Module):
 
     n_gates: int
     mode: str
+    _shown = (
+        "=input_size", "=hidden_size", ("proj_size", 0), ("num_layers", 1), ("bias", True),
+        ("batch_first", False), ("dropout", 0.0), ("bidirectional", False),
+    )  # fmt: skip
 
     def __init__(
         self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True,
@@ -88,17 +92,6 @@ class _Network(Module):
         """Return the parameters of one layer and direction, in the functional order."""
         suffix = f"_l{layer}" + ("_reverse" if direction else "")
         return [getattr(self, name) for name in self._names if name.endswith(suffix)]
-
-    def extra_repr(self) -> str:
-        """Return the arguments that ``repr`` shows."""
-        defaults = {"proj_size": 0, "num_layers": 1, "bias": True, "batch_first": False,
-                 "dropout": 0.0, "bidirectional": False}  # fmt: skip
-        changed_options = {
-            n: getattr(self, n) for n, v in defaults.items() if getattr(self, n) != v
-        }
-        return f"{self.input_size}, {self.hidden_size}" + "".join(
-            f", {n}={v}" for n, v in changed_options.items()
-        )
 
 
 _TEXT = """{what}, as ``torch.nn.{name}``.
