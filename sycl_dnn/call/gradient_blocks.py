@@ -68,109 +68,75 @@ class _Simple(_Block):
         return _block_or_decorated(cls, function)
 
 
-class no_grad(_Simple):  # noqa: N801
-    """Compute without gradients, as ``torch.no_grad``.
-
-    In a differentiated function, what runs inside is constant to gradients. Elsewhere it has no
-    effect: only ``grad`` and similar transforms compute gradients.
+_TEXT = """{summary}
 
     Parameters
     ----------
-    function : callable, optional
-        The decorated function, for ``@no_grad`` without parentheses.
+    {parameter}
 
     Examples
     --------
     >>> import sycl_dnn
     >>> from sycl_dnn import functional as F
     >>> def loss(x):
-    ...     with sycl_dnn.no_grad():
+    ...     with {blocks}:
     ...         scale = F.sum(x)
     ...     return F.sum(x * scale)
     >>> sycl_dnn.grad(loss)(F.ones(2)).tolist()
-    [2.0, 2.0]
+    {gradient}
     """
+_FUNCTION = """function : callable, optional
+        The decorated function, for ``@{}`` without parentheses."""
 
+
+class no_grad(_Simple):  # noqa: N801, D101 - below
     _has_gradients = False
 
     def __init__(self, function: Any = None) -> None:
         super().__init__()
 
 
-class enable_grad(_Simple):  # noqa: N801
-    """Undo ``no_grad`` inside of it, as ``torch.enable_grad``.
-
-    Parameters
-    ----------
-    function : callable, optional
-        The decorated function, for ``@enable_grad`` without parentheses.
-
-    Examples
-    --------
-    >>> import sycl_dnn
-    >>> from sycl_dnn import functional as F
-    >>> def loss(x):
-    ...     with sycl_dnn.no_grad(), sycl_dnn.enable_grad():
-    ...         scale = F.sum(x)
-    ...     return F.sum(x * scale)
-    >>> sycl_dnn.grad(loss)(F.ones(2)).tolist()
-    [4.0, 4.0]
-    """
-
+class enable_grad(_Simple):  # noqa: N801, D101 - below
     _has_gradients = True
 
     def __init__(self, function: Any = None) -> None:
         super().__init__()
 
 
-class set_grad_enabled(_Block):  # noqa: N801
-    """``enable_grad`` or ``no_grad``, chosen by a value; a context manager and decorator.
-
-    Parameters
-    ----------
-    mode : bool
-        Whether what runs inside has gradients.
-
-    Examples
-    --------
-    >>> import sycl_dnn
-    >>> from sycl_dnn import functional as F
-    >>> def loss(x):
-    ...     with sycl_dnn.set_grad_enabled(False):
-    ...         scale = F.sum(x)
-    ...     return F.sum(x * scale)
-    >>> sycl_dnn.grad(loss)(F.ones(2)).tolist()
-    [2.0, 2.0]
-    """
-
+class set_grad_enabled(_Block):  # noqa: N801, D101 - below
     def __init__(self, mode: bool) -> None:
         super().__init__()
         self._has_gradients = bool(mode)
 
 
-class inference_mode(set_grad_enabled):  # noqa: N801
-    """Another name for ``no_grad``, as ``torch.inference_mode``.
-
-    Parameters
-    ----------
-    mode : bool
-        Whether it is in effect.
-
-    Examples
-    --------
-    >>> import sycl_dnn
-    >>> from sycl_dnn import functional as F
-    >>> def loss(x):
-    ...     with sycl_dnn.inference_mode():
-    ...         scale = F.sum(x)
-    ...     return F.sum(x * scale)
-    >>> sycl_dnn.grad(loss)(F.ones(2)).tolist()
-    [2.0, 2.0]
-    """
-
+class inference_mode(set_grad_enabled):  # noqa: N801, D101 - below
     def __new__(cls, mode: Any = True) -> Any:
         """Return the block, or the decorated function."""
         return _block_or_decorated(cls, mode)
 
     def __init__(self, mode: Any = True) -> None:
         super().__init__(not mode)
+
+
+no_grad.__doc__ = _TEXT.format(
+    summary="""Compute without gradients, as ``torch.no_grad``.
+
+    In a differentiated function, what runs inside is constant to gradients. Elsewhere it has no
+    effect: only ``grad`` and similar transforms compute gradients.""",
+    parameter=_FUNCTION.format("no_grad"), blocks="sycl_dnn.no_grad()", gradient="[2.0, 2.0]",
+)  # fmt: skip
+enable_grad.__doc__ = _TEXT.format(
+    summary="Undo ``no_grad`` inside of it, as ``torch.enable_grad``.",
+    parameter=_FUNCTION.format("enable_grad"),
+    blocks="sycl_dnn.no_grad(), sycl_dnn.enable_grad()", gradient="[4.0, 4.0]",
+)  # fmt: skip
+set_grad_enabled.__doc__ = _TEXT.format(
+    summary="``enable_grad`` or ``no_grad``, chosen by a value; a context manager and decorator.",
+    parameter="mode : bool\n        Whether what runs inside has gradients.",
+    blocks="sycl_dnn.set_grad_enabled(False)", gradient="[2.0, 2.0]",
+)  # fmt: skip
+inference_mode.__doc__ = _TEXT.format(
+    summary="Another name for ``no_grad``, as ``torch.inference_mode``.",
+    parameter="mode : bool\n        Whether it is in effect.",
+    blocks="sycl_dnn.inference_mode()", gradient="[2.0, 2.0]",
+)  # fmt: skip

@@ -133,7 +133,38 @@ class ModuleList(_Sequence):
         return ModuleList([*self, *other])
 
 
-class ModuleDict(Module):
+class _Named(Module):
+    """A container whose items have names."""
+
+    def _items(self) -> dict[str, Any]:
+        return self._modules
+
+    def __getitem__(self, key: str) -> Any:
+        return self._items()[key]
+
+    def __len__(self) -> int:
+        return len(self._items())
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._items())
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._items()
+
+    def keys(self) -> Iterable[str]:
+        """Return the names."""
+        return self._items().keys()
+
+    def items(self) -> Iterable[tuple[str, Any]]:
+        """Return pairs of names and contents."""
+        return self._items().items()
+
+    def values(self) -> Iterable[Any]:
+        """Return the contents."""
+        return self._items().values()
+
+
+class ModuleDict(_Named):
     """Modules by name, as ``torch.nn.ModuleDict``.
 
     Parameters
@@ -145,35 +176,11 @@ class ModuleDict(Module):
         super().__init__()
         self.update(modules or {})
 
-    def __getitem__(self, key: str) -> Any:
-        return self._modules[key]
-
     def __setitem__(self, key: str, module: Module) -> None:
         self.register_module(key, module)
 
     def __delitem__(self, key: str) -> None:
         delattr(self, key)
-
-    def __len__(self) -> int:
-        return len(self._modules)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._modules)
-
-    def __contains__(self, key: str) -> bool:
-        return key in self._modules
-
-    def keys(self) -> Iterable[str]:
-        """Return the names."""
-        return self._modules.keys()
-
-    def items(self) -> Iterable[tuple[str, Any]]:
-        """Return pairs of names and modules."""
-        return self._modules.items()
-
-    def values(self) -> Iterable[Any]:
-        """Return the modules."""
-        return self._modules.values()
 
     def pop(self, key: str) -> Any:
         """Remove and return a module."""
@@ -189,7 +196,7 @@ class ModuleDict(Module):
 
 
 class _Parameters(Module):
-    """A container whose items are parameters, or containers of them, by name."""
+    """A container whose items are parameters, or containers of them."""
 
     def _register(self, name: str, value: Any) -> None:
         """Add an item: a parameter, an array, which becomes one, or a module."""
@@ -204,7 +211,7 @@ class _Parameters(Module):
         return {**self._parameters, **self._modules}
 
     def __len__(self) -> int:
-        return len(self._parameters) + len(self._modules)
+        return len(self._items())
 
 
 class ParameterList(_Parameters):
@@ -239,7 +246,7 @@ class ParameterList(_Parameters):
         return list(self)[index]
 
 
-class ParameterDict(_Parameters):
+class ParameterDict(_Parameters, _Named):
     """Parameters by name, as ``torch.nn.ParameterDict``.
 
     Parameters
@@ -252,26 +259,5 @@ class ParameterDict(_Parameters):
         for name, value in (parameters or {}).items():
             self[name] = value
 
-    def __getitem__(self, key: str) -> Any:
-        return self._items()[key]
-
     def __setitem__(self, key: str, value: Any) -> None:
         self._register(key, value)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._items())
-
-    def __contains__(self, key: str) -> bool:
-        return key in self._items()
-
-    def keys(self) -> Iterable[str]:
-        """Return the names."""
-        return self._items().keys()
-
-    def items(self) -> Iterable[tuple[str, Any]]:
-        """Return pairs of names and arrays."""
-        return self._items().items()
-
-    def values(self) -> Iterable[Any]:
-        """Return the arrays."""
-        return self._items().values()

@@ -95,9 +95,7 @@ def _hard_sigmoid(call: Call, x: Any) -> Any:
     return F.clamp(x * call.get("alpha", 0.2) + call.get("beta", 0.5), 0.0, 1.0)
 
 
-@operator("Gelu", 20)
-def _gelu(call: Call, x: Any) -> Any:
-    return F.gelu(x, approximate=call.get("approximate", "none"))
+operator("Gelu", 20)(lambda call, x: F.gelu(x, approximate=call.get("approximate", "none")))
 
 
 @operator("Shrink")

@@ -71,9 +71,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 FOLDED |= {name: _plain(function) for name, function in _FUNCTIONS.items()}
 
 
-@_fold("Mod")
-def _(call: Call, a: np.ndarray, b: np.ndarray) -> Any:
-    return _plain(np.fmod if call.get("fmod", 0) else _remainder)(call, a, b)
+_fold("Mod")(lambda call, a, b: _plain(np.fmod if call.get("fmod", 0) else _remainder)(call, a, b))
 
 
 def _over_all(function: Callable[..., Any]) -> Body:
@@ -96,8 +94,6 @@ def _(call: Call, condition: np.ndarray, x: np.ndarray, y: np.ndarray) -> Any:
 
 
 _fold("Identity")(lambda call, x: x)
-
-
 _fold("Concat")(lambda call, *parts: np.concatenate(parts, call.get("axis", 1)))
 
 
@@ -113,16 +109,8 @@ def _axes(call: Call, axes: np.ndarray | None) -> tuple[int, ...] | None:
     return None if requested is None else tuple(call.ints(requested))
 
 
-@_fold("Unsqueeze")
-def _(call: Call, x: np.ndarray, axes: np.ndarray | None = None) -> Any:
-    return np.expand_dims(x, _axes(call, axes) or ())
-
-
-@_fold("Squeeze")
-def _(call: Call, x: np.ndarray, axes: np.ndarray | None = None) -> Any:
-    return np.squeeze(x, _axes(call, axes))
-
-
+_fold("Unsqueeze")(lambda call, x, axes=None: np.expand_dims(x, _axes(call, axes) or ()))
+_fold("Squeeze")(lambda call, x, axes=None: np.squeeze(x, _axes(call, axes)))
 _fold("Transpose")(lambda call, x: np.transpose(x, call.get("perm")))
 
 
@@ -152,9 +140,7 @@ FOLDED |= {
 }  # fmt: skip
 
 
-@_fold("NonZero")
-def _(call: Call, x: np.ndarray) -> Any:
-    return np.stack(np.nonzero(np.atleast_1d(x))).astype(np.int64)
+_fold("NonZero")(lambda call, x: np.stack(np.nonzero(np.atleast_1d(x))).astype(np.int64))
 
 
 #: Operators whose results are known on the host if their inputs are.

@@ -117,9 +117,7 @@ def _hardmax(x: Any, axis: int) -> Any:
 _SOFT = {"Softmax": F.softmax, "LogSoftmax": F.log_softmax, "Hardmax": _hardmax}
 
 
-@operator(_SOFT)
-def _flat_softmax(call: Call, x: Any) -> Any:
-    return _flat(_SOFT[call.op], x, call.get("axis", 1))
+operator(_SOFT)(lambda call, x: _flat(_SOFT[call.op], x, call.get("axis", 1)))
 
 
 @operator(_SOFT, 13)
