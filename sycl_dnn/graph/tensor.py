@@ -5,23 +5,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from sycl_dnn import _core
 from sycl_dnn._dpnp import array_maker, is_memory, place
 from sycl_dnn.errors import InvalidArguments
 from sycl_dnn.onednn import dtypes
-from sycl_dnn.onednn.memory import KINDS, allocated, array_of
+from sycl_dnn.onednn.memory import KINDS, allocated, array_of, scalar_bytes
 from sycl_dnn.trace.array import wrapped
 from sycl_dnn.trace.layout import canonical_strides
 
 __all__ = ["Tensor", "logical_tensor_of"]
-
-_SCALARS: dict[str, np.dtype[Any]] = {
-    "f32": np.dtype("f4"),
-    "s32": np.dtype("i4"),
-    "s64": np.dtype("i8"),
-}
 
 
 def element_strides(array: Any) -> tuple[int, ...]:
@@ -83,22 +75,6 @@ def _check_array(tensor: _core.LogicalTensor, array: Any) -> None:
         raise InvalidArguments(f"Tensor: array must have strides {strides}, got {provided}")
 
 
-def scalar_bytes(value: Any, dtype: str) -> bytes:
-    """Return a number as the bytes of a host scalar."""
-    number = np.asarray(value)
-    expected = _SCALARS[dtype]
-    if number.ndim or number.dtype.kind not in "biuf":
-        raise TypeError(f"Tensor: a host scalar must be a number, got {value!r}")
-    if expected.kind == "i" and (number != np.trunc(number) or not _fits(number, expected)):
-        raise InvalidArguments(f"Tensor: a host scalar must be an integer of {dtype}, got {value}")
-    return number.astype(expected).tobytes()
-
-
-def _fits(number: np.ndarray, dtype: np.dtype) -> bool:
-    limits = np.iinfo(dtype)
-    return bool(limits.min <= number <= limits.max)
-
-
 class Tensor(_core.GraphTensor):
     """The data of a logical tensor: a shared array, new memory, or a number.
 
@@ -145,8 +121,8 @@ class Tensor(_core.GraphTensor):
         usm_type: str = "device",
     ) -> None:
         if logical_tensor.property_type is _core.property_type.host_scalar:
-            value = scalar_bytes(engine, logical_tensor.data_type.name)
-            super().__init__(logical_tensor, value)
+            data_type = _core.data_type[logical_tensor.data_type.name]
+            super().__init__(logical_tensor, scalar_bytes(engine, data_type, "Tensor"))
             return
         if not isinstance(engine, _core.Engine):
             raise TypeError(f"Tensor: engine must be an Engine, got {type(engine).__name__}")

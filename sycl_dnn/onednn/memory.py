@@ -426,28 +426,28 @@ def allocate(desc: _core.MemoryDesc, index: int, engine: _core.Engine, usm_type:
     return allocated(KINDS[usm_type], nbytes, engine.sycl_queue, "Memory")
 
 
-def _as_integer(number: np.ndarray, data_type: Any) -> np.ndarray:
+def _as_integer(number: np.ndarray, data_type: Any, owner: str) -> np.ndarray:
     limits = np.iinfo(dtypes.row_of(data_type).dtype)
     if not (limits.min <= number <= limits.max) or number != np.trunc(number):
         rule = f"be an integer in [{limits.min}, {limits.max}]"
         raise InvalidArguments(
-            f"Memory: a host scalar of {data_type.name} must {rule}, got {number}"
+            f"{owner}: a host scalar of {data_type.name} must {rule}, got {number}"
         )
     return number.astype(limits.dtype)
 
 
-def scalar_bytes(value: Any, data_type: Any) -> bytes:
-    """Convert a number to the bytes of ``data_type``, for a host scalar."""
+def scalar_bytes(value: Any, data_type: Any, owner: str = "Memory") -> bytes:
+    """Convert a number to the bytes of ``data_type``, for a host scalar; errors name its owner."""
     number = np.asarray(value)
     if number.ndim or number.dtype.kind not in "biuf":
-        raise TypeError(f"Memory: a host scalar must be a number, got {value!r}")
+        raise TypeError(f"{owner}: a host scalar must be a number, got {value!r}")
     if data_type is _core.data_type.bf16:
         return dtypes.to_bf16_bits(number).tobytes()
     row = dtypes.row_of(data_type)
     if row.carried:
-        raise InvalidArguments(f"Memory: a host scalar must not have data type {data_type.name}")
+        raise InvalidArguments(f"{owner}: a host scalar must not have data type {data_type.name}")
     if not row.is_float:
-        return _as_integer(number, data_type).tobytes()
+        return _as_integer(number, data_type, owner).tobytes()
     return number.astype(row.dtype).tobytes()
 
 

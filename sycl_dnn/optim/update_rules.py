@@ -31,8 +31,6 @@ from sycl_dnn.optim.rule import (
 class SGD(Optimizer):
     """Gradient descent with optional momentum.
 
-    Parameters
-    ----------
     lr : float or callable
     momentum, dampening, weight_decay : float
     nesterov : bool
@@ -129,8 +127,6 @@ class _Moments(Optimizer):
 class Adam(_Moments):
     """Adaptive moment estimation: steps that are invariant to the scale of the gradient.
 
-    Parameters
-    ----------
     lr : float or callable
     betas : pair of float
     eps, weight_decay : float
@@ -153,8 +149,6 @@ class Adam(_Moments):
 class AdamW(_Moments):
     """Adam with decoupled weight decay.
 
-    Parameters
-    ----------
     lr : float or callable
     betas : pair of float
     eps, weight_decay : float
@@ -173,8 +167,6 @@ class AdamW(_Moments):
 class Adamax(_Moments):
     """Adam with the infinity norm in place of the second moment.
 
-    Parameters
-    ----------
     lr : float or callable
     betas : pair of float
     eps, weight_decay : float
@@ -195,8 +187,6 @@ class Adamax(_Moments):
 class NAdam(_Moments):
     """Adam with Nesterov momentum.
 
-    Parameters
-    ----------
     lr : float or callable
     betas : pair of float
     eps, weight_decay, momentum_decay : float
@@ -233,8 +223,6 @@ class NAdam(_Moments):
 class RMSprop(Optimizer):
     """Divides the gradient by a running average of its magnitude.
 
-    Parameters
-    ----------
     lr : float or callable
     alpha, eps, weight_decay, momentum : float
     centered : bool
@@ -266,8 +254,6 @@ class RMSprop(Optimizer):
 class Adagrad(Optimizer):
     """Divides the gradient by the root of its accumulated squares.
 
-    Parameters
-    ----------
     lr : float or callable
     lr_decay, weight_decay, initial_accumulator_value, eps : float
     """
@@ -295,8 +281,6 @@ class Adagrad(Optimizer):
 class Adafactor(Optimizer):
     """Adaptive scaling with factored second moments (rows and columns), which need less memory.
 
-    Parameters
-    ----------
     lr : float or callable
     beta2_decay : float
     eps : pair
@@ -342,8 +326,6 @@ class Adafactor(Optimizer):
 class Lion(Optimizer):
     """Steps by the sign of an interpolated momentum.
 
-    Parameters
-    ----------
     lr : float or callable
     betas : pair of float
     weight_decay : float
@@ -365,8 +347,6 @@ class Lion(Optimizer):
 class LAMB(_Moments):
     """Adam with steps scaled by the norm of each parameter, for large batches.
 
-    Parameters
-    ----------
     lr : float or callable
     betas : pair of float
     eps, weight_decay : float
@@ -389,8 +369,6 @@ class LAMB(_Moments):
 class Muon(Optimizer):
     """Orthogonalized momentum, for matrices only; computed in float32.
 
-    Parameters
-    ----------
     lr : float or callable
     weight_decay, momentum, eps : float
     nesterov : bool
