@@ -116,16 +116,14 @@ def to_numpy(memory: Any, dtype: Any, copy: bool | None) -> np.ndarray:
     return result if dtype is None else result.astype(dtype, copy=False)
 
 
-def device_of(memory: Any) -> tuple[Any, int]:
+def dlpack_device(array: Any) -> tuple[Any, int]:
     """Return DLPack's device type and index; SYCL's CPU device is DLPack's CPU."""
-    array = memory.to_array().get_array()
     return (_CPU, 0) if array.sycl_queue.sycl_device.is_cpu else array.__dlpack_device__()
 
 
-def capsule(memory: Any, stream: Any, version: Any, device: Any, copy: bool | None) -> Any:
-    """Return a DLPack capsule of a plain memory; parameters are those of ``__dlpack__``."""
-    array = memory.to_array().get_array()
-    expected = device or device_of(memory)
+def capsule(array: Any, stream: Any, version: Any, device: Any, copy: bool | None) -> Any:
+    """Return a DLPack capsule of a usm_ndarray; parameters are those of ``__dlpack__``."""
+    expected = device or dlpack_device(array)
     if expected[0] != _CPU or not is_readable(array):
         return array.__dlpack__(stream=stream, max_version=version, dl_device=device, copy=copy)
     host = host_view(array)

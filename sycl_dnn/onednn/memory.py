@@ -226,11 +226,11 @@ class Memory(_core.Memory):
 
         Data for the CPU is complete on return.
         """
-        return mapping.capsule(self, stream, max_version, dl_device, copy)
+        return mapping.capsule(self.to_array().get_array(), stream, max_version, dl_device, copy)
 
     def __dlpack_device__(self) -> tuple[Any, int]:
         """Return DLPack's device type and index; SYCL's CPU device is DLPack's CPU."""
-        return mapping.device_of(self)
+        return mapping.dlpack_device(self.to_array().get_array())
 
     def submemory(self, dims: Sequence[int], offsets: Sequence[int]) -> Memory:
         """Return a view of shape ``dims`` at ``offsets`` in the same allocation.

@@ -11,7 +11,7 @@ import numpy as np
 from dpnp.exceptions import ExecutionPlacementError
 
 from sycl_dnn._dpnp import address, array_in
-from sycl_dnn.onednn import dtypes
+from sycl_dnn.onednn import dtypes, mapping
 from sycl_dnn.trace import allocation, foreign_arrays, functions, stored_arrays  # noqa: F401
 from sycl_dnn.trace.array_device import device_on
 from sycl_dnn.trace.array_methods import Reductions
@@ -305,7 +305,7 @@ class Array(Reductions, Operators):
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """Return DLPack's device type and number: the CPU's for SYCL's CPU device."""
-        return foreign_arrays.device_of(self)
+        return mapping.dlpack_device(self.get_array())
 
     def __reduce__(self) -> Any:
         return Array.from_bits, (dpnp.asnumpy(self.data), self.dtype)

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import dpnp
 import numpy as np
 
-from sycl_dnn._dpnp import host_view, is_readable
-from sycl_dnn.onednn import dtypes
+from sycl_dnn.onednn import dtypes, mapping
 
 if TYPE_CHECKING:
     from sycl_dnn.trace.array import Array
@@ -64,26 +63,13 @@ def bits_of(x: Any) -> tuple[Any, str] | None:
     return import_function(_Exporter(capsule, x.__dlpack_device__())), dtype
 
 
-def device_of(array: Array) -> tuple[int, int]:
-    """Return DLPack's device type and number; SYCL's CPU device has the CPU's memory."""
-    device = array.sycl_queue.sycl_device
-    return (_CPU, 0) if device.is_cpu else array.data.__dlpack_device__()
-
-
 def capsule(array: Array, stream: Any, version: Any, device: Any, copy: bool | None) -> Any:
     """Return the capsule of an ``Array``; parameters are those of ``__dlpack__``."""
     if array.dtype in dtypes.PACKED:
         raise BufferError(
             f"__dlpack__: an Array must not be of 4-bit numbers, got {array.dtype}; use astype"
         )
-    target = device or device_of(array)
-    if target[0] == _CPU and is_readable(array.get_array()):
-        host = np.array(host_view(array.get_array()), copy=bool(copy))
-        exported = host.__dlpack__(**({"max_version": version} if version else {}))
-    else:
-        exported = array.data.__dlpack__(
-            stream=stream, max_version=version, dl_device=device, copy=copy
-        )
+    exported = mapping.capsule(array.get_array(), stream, version, device, copy)
     _dtype_of(exported).code = _CODES[array.dtype]
     return exported
 
