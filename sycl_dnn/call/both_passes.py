@@ -196,12 +196,13 @@ class InnerPullback:
         seeds = nested_arguments.replaced(self._form.matched(dy, "dy"), self._trace.capture)
         for value, leaf in zip(seeds, self._leaves, strict=True):
             if leaf.is_float:
-                _check_seed(value, leaf)
+                check_seed(value, leaf)
         grads = self._trace.logged(_pulled_back, self._part, self._leaves, seeds, self._inputs)
         return tuple(self._input_form.build(grads))
 
 
-def _check_seed(value: Any, leaf: Tensor) -> None:
+def check_seed(value: Any, leaf: Tensor) -> None:
+    """Raise ValueError unless a value, of which None means zeros, fits a result as its gradient."""
     if value is None:
         return
     if isinstance(value, (int, float)):

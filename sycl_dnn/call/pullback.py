@@ -11,7 +11,7 @@ from dpnp.exceptions import ExecutionPlacementError
 
 from sycl_dnn._core import ReverseCall
 from sycl_dnn.call.arguments import ARRAY_TYPES, kind_of
-from sycl_dnn.call.both_passes import Differentiated
+from sycl_dnn.call.both_passes import Differentiated, check_seed
 from sycl_dnn.call.call_plan import call_plan_of, results
 from sycl_dnn.call.capturing import Tail
 from sycl_dnn.call.placed_call import PlacedCall
@@ -93,12 +93,7 @@ class Pullback:
             return self._number(dy, tensor)
         if not (isinstance(dy, Array) or nested_arguments.is_array(dy)):
             raise TypeError(f"pullback: dy must be a dpnp.ndarray or Array, got {kind_of(dy)}")
-        name = dy.dtype if isinstance(dy, Array) else getattr(dy.dtype, "name", None)
-        if dy.shape != tensor.shape or name != tensor.dtype:
-            raise ValueError(
-                f"pullback: dy must have shape {tensor.shape} and dtype {tensor.dtype}, got "
-                f"{dy.shape} and {name}"
-            )
+        check_seed(dy, tensor)
         array = dy.get_array()
         if array.sycl_queue != self._queue:
             raise ExecutionPlacementError(
@@ -111,11 +106,7 @@ class Pullback:
         return copy
 
     def _number(self, value: float, tensor: Tensor) -> Any:
-        if tensor.size != 1:
-            raise ValueError(
-                f"pullback: dy must be an array of shape {tensor.shape}; a number is accepted "
-                "for results of one element"
-            )
+        check_seed(value, tensor)
         blank = allocation.blank_of(tensor)
         if tensor.dtype not in _CARRIED:
             number = allocation.scalar(value, blank.dtype, self._queue)
