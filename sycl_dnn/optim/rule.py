@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from sycl_dnn import functional as F
-from sycl_dnn.call.operation import sections
 from sycl_dnn.functional.defined import defined
 from sycl_dnn.ir.node import Node
 from sycl_dnn.ops.arithmetic import EXPM1, cast
@@ -87,8 +86,7 @@ def rule(lr: float, source: str, **defaults: Any) -> Any:
         __init__.__signature__ = signature_of(lr, defaults | _COMMON)  # type: ignore[attr-defined]
         cls.__init__ = __init__
         cls.defaults = defaults
-        summary, entries = sections(cls)
-        text = f"{summary}\n\nParameters\n----------\n{entries}".rstrip().replace("\n", "\n    ")
+        text = inspect.cleandoc(cls.__doc__).replace("\n", "\n    ")
         example = _EXAMPLE.replace("NAME", cls.__name__)
         text += _MAXIMIZE if "maximize" in defaults else ""
         cls.__doc__ = f"{text}{_SHARED}{source}\n{example}"

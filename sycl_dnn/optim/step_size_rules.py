@@ -16,6 +16,8 @@ from sycl_dnn.optim.rule import added, less_power, mixed, regularized, rule, zer
 class RAdam(Optimizer):
     """Adam that uses plain momentum until the variance estimate is reliable.
 
+    Parameters
+    ----------
     lr : float or callable
     betas : pair of float
     eps, weight_decay : float
@@ -76,6 +78,8 @@ def _squares(beta: float, t: Any) -> Any:
 class Adadelta(Optimizer):
     """Scales the gradient by the ratio of the RMS of past steps and past gradients.
 
+    Parameters
+    ----------
     lr : float or callable
     rho, eps, weight_decay : float
     """
@@ -101,6 +105,8 @@ class Adadelta(Optimizer):
 class ASGD(Optimizer):
     """Averaged SGD with a decaying rate; the state has the averaged parameters as ``"ax"``.
 
+    Parameters
+    ----------
     lr : float or callable
     lambd : float
         Weight decay, which also sets how fast the rate decays.
@@ -135,6 +141,8 @@ class ASGD(Optimizer):
 class Rprop(Optimizer):
     """Steps by the sign of the gradient, with a size per element that adapts to sign changes.
 
+    Parameters
+    ----------
     lr : float or callable
         The initial step size; later steps do not use it.
     etas : pair of float

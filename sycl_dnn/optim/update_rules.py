@@ -31,6 +31,8 @@ from sycl_dnn.optim.rule import (
 class SGD(Optimizer):
     """Gradient descent with optional momentum.
 
+    Parameters
+    ----------
     lr : float or callable
     momentum, dampening, weight_decay : float
     nesterov : bool
@@ -127,6 +129,8 @@ class _Moments(Optimizer):
 class Adam(_Moments):
     """Adaptive moment estimation: steps that are invariant to the scale of the gradient.
 
+    Parameters
+    ----------
     lr : float or callable
     betas : pair of float
     eps, weight_decay : float
@@ -149,6 +153,8 @@ class Adam(_Moments):
 class AdamW(_Moments):
     """Adam with decoupled weight decay.
 
+    Parameters
+    ----------
     lr : float or callable
     betas : pair of float
     eps, weight_decay : float
@@ -167,6 +173,8 @@ class AdamW(_Moments):
 class Adamax(_Moments):
     """Adam with the infinity norm in place of the second moment.
 
+    Parameters
+    ----------
     lr : float or callable
     betas : pair of float
     eps, weight_decay : float
@@ -187,6 +195,8 @@ class Adamax(_Moments):
 class NAdam(_Moments):
     """Adam with Nesterov momentum.
 
+    Parameters
+    ----------
     lr : float or callable
     betas : pair of float
     eps, weight_decay, momentum_decay : float
@@ -223,6 +233,8 @@ class NAdam(_Moments):
 class RMSprop(Optimizer):
     """Divides the gradient by a running average of its magnitude.
 
+    Parameters
+    ----------
     lr : float or callable
     alpha, eps, weight_decay, momentum : float
     centered : bool
@@ -254,6 +266,8 @@ class RMSprop(Optimizer):
 class Adagrad(Optimizer):
     """Divides the gradient by the root of its accumulated squares.
 
+    Parameters
+    ----------
     lr : float or callable
     lr_decay, weight_decay, initial_accumulator_value, eps : float
     """
@@ -281,6 +295,8 @@ class Adagrad(Optimizer):
 class Adafactor(Optimizer):
     """Adaptive scaling with factored second moments (rows and columns), which need less memory.
 
+    Parameters
+    ----------
     lr : float or callable
     beta2_decay : float
     eps : pair
@@ -326,6 +342,8 @@ class Adafactor(Optimizer):
 class Lion(Optimizer):
     """Steps by the sign of an interpolated momentum.
 
+    Parameters
+    ----------
     lr : float or callable
     betas : pair of float
     weight_decay : float
@@ -347,6 +365,8 @@ class Lion(Optimizer):
 class LAMB(_Moments):
     """Adam with steps scaled by the norm of each parameter, for large batches.
 
+    Parameters
+    ----------
     lr : float or callable
     betas : pair of float
     eps, weight_decay : float
@@ -369,6 +389,8 @@ class LAMB(_Moments):
 class Muon(Optimizer):
     """Orthogonalized momentum, for matrices only; computed in float32.
 
+    Parameters
+    ----------
     lr : float or callable
     weight_decay, momentum, eps : float
     nesterov : bool
