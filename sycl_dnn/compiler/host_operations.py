@@ -55,7 +55,8 @@ def operation_of(graph: Graph, node: Node) -> Operation | None:
         return _expression(node)
     reader = _READERS.get(node.row)
     tensors = (*node.inputs.values(), *node.outputs.values())
-    if reader is None or not node.has_dst or any(t.dtype != "float32" for t in tensors):
+    is_read = all(t.dtype == "float32" and not t.storage.scalar for t in tensors)
+    if reader is None or not node.has_dst or not is_read:
         return None
     operation = reader(node)
     if operation is None or operation.kind != "product" or _has_constant_weights(graph, node):

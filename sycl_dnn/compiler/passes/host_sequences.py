@@ -14,6 +14,7 @@ from sycl_dnn.compiler.constant_values import constant_ids
 from sycl_dnn.compiler.host_operations import Operation, operation_of, with_packed_weights
 from sycl_dnn.compiler.step_graph import Graph, Node
 from sycl_dnn.kernels.launching import host_sequence
+from sycl_dnn.trace.values import Storage
 
 
 def run_on_host(graph: Graph) -> None:
@@ -78,7 +79,7 @@ def _joined(operations: Sequence[Operation]) -> Node:
     outputs = {f"{i}:dst_{j}": t for i, o in numbered for j, t in enumerate(o.outputs)}
     written = {t.storage: (name, t.offset) for name, t in outputs.items()}
     read = {f"{i}:src_{j}": t for i, o in numbered for j, t in enumerate(o.inputs) if t is not None}
-    inputs = {name: t for name, t in read.items() if t.storage not in written}
+    inputs = {name: read[name] for name in _read_before_written(operations)}
     places = {name: place for place, name in enumerate([*inputs, *outputs])}
 
     def place_of(name: str) -> tuple[int, int]:
@@ -95,3 +96,13 @@ def _joined(operations: Sequence[Operation]) -> Node:
         names += [f"{i}:dst_{j}" for j in range(len(operation.outputs))]
         rows.append((operation.kind, tuple(map(place_of, names)), *operation.data))
     return Node(None, inputs, outputs, primitive=host_sequence(rows))
+
+
+def _read_before_written(operations: Sequence[Operation]) -> Iterator[str]:
+    """Yield the names of operands that no earlier operation writes, such as sums added to."""
+    written: set[Storage] = set()
+    for i, operation in enumerate(operations):
+        for j, tensor in enumerate(operation.inputs):
+            if tensor is not None and tensor.storage not in written:
+                yield f"{i}:src_{j}"
+        written |= {t.storage for t in operation.outputs}

@@ -107,6 +107,17 @@ def test_step_of_an_lstm_is_one_host_task(on_queue):
     assert report.n_steps == 1
 
 
+def test_sum_with_what_an_earlier_step_has_written(on_queue):
+    w = [on_queue(*shape) / 20 for shape in ((256, 600), (256, 64), (8, 256))]
+    report = _compared(
+        lambda x, y: F.linear(F.linear(x, w[0]) + F.linear(y, w[1]), w[2]),
+        on_queue(3, 600),
+        on_queue(3, 64),
+        tolerance=1e-5,
+    )
+    assert _rows(report) == ["matmul", "host_sequence"]
+
+
 ELEMENTWISE = {
     "abs": F.abs, "exp": F.exp, "expm1": F.expm1, "erf": F.erf, "gelu": F.gelu, "neg": F.neg,
     "mish": F.mish, "reciprocal": F.reciprocal, "rsqrt": lambda x: F.rsqrt(F.abs(x) + 1),
