@@ -81,6 +81,8 @@ def contents_of(value: Any) -> list[Any]:
         contents.append(value.copy())
     elif isinstance(value, random.Random):
         contents.append(_State(pickle.dumps(value.getstate())))
+    elif isinstance(value, np.random.RandomState):
+        contents.append(_State(pickle.dumps(value.get_state())))
     elif isinstance(value, np.random.Generator):
         contents.append(_State(pickle.dumps(value.bit_generator.state)))
     if is_object(value):
@@ -97,6 +99,8 @@ def fill(value: Any, contents: list[Any]) -> None:
             value[...] = part
         elif isinstance(value, random.Random):
             value.setstate(pickle.loads(part))
+        elif isinstance(value, np.random.RandomState):
+            value.set_state(pickle.loads(part))
         elif isinstance(value, np.random.Generator):
             value.bit_generator.state = pickle.loads(part)
         else:

@@ -10,7 +10,6 @@ arrays and constants that they do not read before, which then are in the module'
 from __future__ import annotations
 
 import contextlib
-import pickle
 import random
 import sys
 import types
@@ -29,8 +28,12 @@ from sycl_dnn.trace.refusals import NeedsArrays
 from sycl_dnn.trace.trace_state import running_trace
 from sycl_dnn.trace.values import Tensor
 
-#: Sources of random numbers with one state per process.
-_DRAWING = (random.Random, np.random.RandomState)
+_DRAWING = (random.Random, np.random.RandomState, np.random.Generator)
+#: By id of the module: the generator of its functions, with one state per process.
+_OF_PROCESS: dict[int, Any] = {
+    id(random): random.seed.__self__,  # type: ignore[attr-defined]
+    id(np.random): np.random.random.__self__,
+}
 
 
 _ABSENT = object()
@@ -282,18 +285,15 @@ def unchanged(module: Any, trace: Any) -> Iterator[None]:
     if is_repeated and trace.watched:
         yield
         return
-    entries, drawn = kept_contents.kept(module), _drawn()
+    entries, generators = kept_contents.kept(module), _generators(module)
     changed: list[Kept] = []
     try:
         yield
     finally:
-        is_drawn = drawn != _drawn() and _may_draw(module)
+        is_drawn = any(k.is_changed() for k in generators)
         changed += [k for k in reversed(entries) if k.is_changed()]
-        for k in reversed(entries):
+        for k in reversed(entries + generators):
             k.restore()
-        if is_drawn:
-            random.setstate(drawn[0])
-            np.random.set_state(pickle.loads(drawn[1]))
     if changed:
         raise NeedsArrays(_refusal(changed[-1].part, changed[-1].name, "changed"))
     if is_drawn and not is_repeated:
@@ -304,35 +304,35 @@ def unchanged(module: Any, trace: Any) -> Iterator[None]:
         )
 
 
-def _drawn() -> tuple[Any, bytes]:
-    """Return the state of Python's and NumPy's own random numbers."""
-    return random.getstate(), pickle.dumps(np.random.get_state())
+def _generators(module: Any) -> list[Kept]:
+    """Return the generators of random numbers that code of a module and its parts reads.
 
-
-def _may_draw(module: Any) -> bool:
-    """Whether code of a module and its parts reads Python's or NumPy's own random numbers.
-
-    Their state tells only that a thread has drawn: this one, or one that prepares data.
+    Those of the process count only if it does: another thread, which prepares data, may draw.
     """
+    generators: dict[int, Any] = {}
+    for value in _values_read(module):
+        generator = _OF_PROCESS.get(id(value), getattr(value, "__self__", value))
+        if isinstance(generator, _DRAWING):
+            generators[id(generator)] = generator
+    contents = [(g, kept_contents.contents_of(g)) for g in generators.values()]
+    return [Kept(module, "forward", g, c, c) for g, c in contents]
+
+
+def _values_read(module: Any) -> Iterator[Any]:
+    """Yield what code of a module and its parts reads: globals, captured values, attributes."""
     values = [v for part in module_tree.registered_modules(module) for v in part.__dict__.values()]
     for kind in set(map(type, module_tree.registered_modules(module))):
         values += [v for owner in kind.__mro__ for v in vars(owner).values()]
     seen: set[int] = set()
     while values:
         value = values.pop()
+        yield value
         value = getattr(value, "fget", None) or getattr(value, "__func__", value)
-        if (
-            value is random
-            or value is np.random
-            or isinstance(getattr(value, "__self__", None), _DRAWING)
-        ):
-            return True
         if not isinstance(value, types.FunctionType) or id(value) in seen:
             continue
         seen.add(id(value))
         if not code_facts.is_library(value.__module__):
             values += _read(value)
-    return False
 
 
 def _read(function: types.FunctionType) -> Iterator[Any]:

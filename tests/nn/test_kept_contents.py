@@ -240,6 +240,33 @@ def test_random_numbers_are_drawn_at_each_call(way, x):
     np.testing.assert_allclose(actual, expected, rtol=1e-5)
 
 
+NUMPY_GENERATOR, OLD_GENERATOR = np.random.default_rng(3), np.random.RandomState(3)
+PYTHON_GENERATOR = random.Random(3)
+
+
+def _noisy(y):
+    return y * NUMPY_GENERATOR.random() * OLD_GENERATOR.rand() * PYTHON_GENERATOR.random()
+
+
+def test_generators_that_are_globals_or_captured_draw_at_each_call(way, x):
+    captured = np.random.default_rng(4)
+    net = Net(lambda net, y: (_noisy(y) * captured.random()).sum())
+    NUMPY_GENERATOR.bit_generator.state = np.random.default_rng(3).bit_generator.state
+    OLD_GENERATOR.seed(3)
+    PYTHON_GENERATOR.seed(3)
+    actual = [float(way(net, x)) for _ in range(4)]
+    a, b, c, d = (
+        np.random.default_rng(3), np.random.RandomState(3), random.Random(3),
+        np.random.default_rng(4),
+    )  # fmt: skip
+    expected = [30 * a.random() * b.rand() * c.random() * d.random() for _ in range(4)]
+    np.testing.assert_allclose(actual, expected, rtol=1e-5)
+    before = NUMPY_GENERATOR.bit_generator.state
+    with pytest.raises(TypeError, match=r"Net\.forward must not draw random numbers"):
+        sycl_dnn.compile(lambda net, x: net(x))(net, x)
+    assert NUMPY_GENERATOR.bit_generator.state == before
+
+
 @pytest.mark.parametrize("kind", [Stats, Slotted, Record, WithArrays, Table])
 def test_a_forward_that_fails_changes_nothing(way, x, kind):
     def step(net, y):
