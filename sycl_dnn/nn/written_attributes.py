@@ -32,7 +32,7 @@ _DRAWING = (random.Random, np.random.RandomState, np.random.Generator)
 #: By id of the module: the generator of its functions, with one state per process.
 _OF_PROCESS: dict[int, Any] = {
     id(random): random.seed.__self__,  # type: ignore[attr-defined]
-    id(np.random): np.random.random.__self__,
+    id(np.random): np.random.random.__self__,  # type: ignore[attr-defined]
 }
 
 
@@ -311,7 +311,8 @@ def _generators(module: Any) -> list[Kept]:
     """
     generators: dict[int, Any] = {}
     for value in _values_read(module):
-        generator = _OF_PROCESS.get(id(value), getattr(value, "__self__", value))
+        is_method = isinstance(value, (types.BuiltinMethodType, types.MethodType))
+        generator = _OF_PROCESS.get(id(value), value.__self__ if is_method else value)
         if isinstance(generator, _DRAWING):
             generators[id(generator)] = generator
     contents = [(g, kept_contents.contents_of(g)) for g in generators.values()]
@@ -327,7 +328,10 @@ def _values_read(module: Any) -> Iterator[Any]:
     while values:
         value = values.pop()
         yield value
-        value = getattr(value, "fget", None) or getattr(value, "__func__", value)
+        if isinstance(value, property):
+            value = value.fget
+        elif isinstance(value, (types.MethodType, classmethod, staticmethod)):
+            value = value.__func__
         if not isinstance(value, types.FunctionType) or id(value) in seen:
             continue
         seen.add(id(value))
@@ -346,7 +350,10 @@ def _read(function: types.FunctionType) -> Iterator[Any]:
         value = function.__globals__.get(name)
         yield value
         for attribute in attributes:
-            value = getattr(value, attribute, None)
+            try:
+                value = getattr(value, attribute)
+            except Exception:  # noqa: BLE001 - whatever a user's __getattr__ raises
+                break
             yield value
 
 
