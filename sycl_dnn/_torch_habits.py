@@ -73,18 +73,22 @@ _LINES: dict[str, dict[str, str]] = {
         "state = plateau.update(state, loss); opt.update(grads, opt_state, net, lr=state['rate'])",
     },
     "data": {
-        "DataLoader": "for x, y in data.Batches((images, labels), 32): ..., or torch's loader: "
-        "for x, y in data.Prefetcher(loader): ...",
         **dict.fromkeys(
-            ("Dataset", "TensorDataset", "IterableDataset", "Subset", "random_split", "Sampler"),
-            "data.Batches takes arrays: for x, y in data.Batches((images, labels), 32): ...",
+            (
+                "DataLoader",
+                "Dataset",
+                "IterableDataset",
+                "Sampler",
+                "Subset",
+                "TensorDataset",
+                "random_split",
+            ),
+            "for x, y in data.Batches((images, labels), 32): ..., or torch_names.utils.data",
         ),
     },
     "module": {"zero_grad": f"gradients are new values at each call: {_STEP}"},
     "torch": {
         **dict.fromkeys(("sparse", "sparse_coo_tensor", "sparse_csr_tensor"), _DENSE),
-        "load": "sycl_dnn.load(path), which reads torch's files, too",
-        "save": "sycl_dnn.save(path, tree)",
     },
     "sycl_dnn": {
         "amp": 'with sycl_dnn.autocast("bfloat16"): ...; optim.GradScaler',

@@ -12,7 +12,7 @@ from sycl_dnn.trace import functions
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.frozen import Frozen, Seed
 from sycl_dnn.trace.refusals import refusal, value_of
-from sycl_dnn.trace.torch_methods import is_torch
+from sycl_dnn.trace.torch_methods import has_torch_methods
 from sycl_dnn.trace.values import Storage, Tensor
 from sycl_dnn.trace.write_marks import OfCaller
 
@@ -118,7 +118,8 @@ class RecordedTensor(Tensor):
 
     def nonzero(self, *, as_tuple: bool | None = None) -> Any:
         """As of the array: a tuple of indices; in modules as torch's, (k, number of axes)."""
-        return functions.nonzero(self, as_tuple=not is_torch() if as_tuple is None else as_tuple)
+        as_tuple = not has_torch_methods() if as_tuple is None else as_tuple
+        return functions.nonzero(self, as_tuple=as_tuple)
 
     def __repr__(self) -> str:
         return f"Tensor({self.shape}, {self.dtype})"

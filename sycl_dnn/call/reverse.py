@@ -27,7 +27,7 @@ from sycl_dnn.call.pullback import Differential, Pullback
 from sycl_dnn.call.recorded_calls import Recording
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import nested_arguments, policy, profile_notes
-from sycl_dnn.trace.module_arrays import without_methods
+from sycl_dnn.trace.module_arrays import in_manner, without_methods
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.steps import NeedsAnotherDevice
 from sycl_dnn.trace.trace_state import running
@@ -386,7 +386,7 @@ def value_and_gradient_of(
         result, pullback = differentiated(name, function, args, kwargs, wrt, has_aux, check)
         _check_value(name, result, has_aux)
         gradients = pullback()
-        return result, gradients[0] if is_single else gradients
+        return in_manner(result), gradients[0] if is_single else gradients
 
     return transformed
 

@@ -20,7 +20,7 @@ from sycl_dnn.compiler.lowering import Lowered, written
 from sycl_dnn.compiler.programs import Programs
 from sycl_dnn.compiler.step_report import Report, report, shapes_in
 from sycl_dnn.trace import nested_arguments, policy
-from sycl_dnn.trace.module_arrays import without_methods
+from sycl_dnn.trace.module_arrays import in_manner, without_methods
 from sycl_dnn.trace.values import MixedTraces
 
 
@@ -49,7 +49,7 @@ class Compiled(Programs, Generic[P, R]):
         """
         repeated = self._repeat(policy.SOURCES, args, kwargs, out)
         if repeated is not NotImplemented:
-            return repeated
+            return in_manner(repeated)
         arrays = without_methods(args)
         if arrays is not args:  # which the table of calls does not know
             return self(*arrays, out=out, **kwargs)
@@ -83,10 +83,10 @@ class Compiled(Programs, Generic[P, R]):
             return eager_result if out is None else written(self.__name__, eager_result, out)
         result = placed.run(plan)
         if plan.assigned:
-            return plan.assigned.done(result, [*args, *kwargs.values()])
+            return in_manner(plan.assigned.done(result, [*args, *kwargs.values()]))
         if not self._donated:  # otherwise every call must be checked
             placed.remember(self._plans, policy.SOURCES, args, kwargs, key, plan)
-        return result
+        return in_manner(result)
 
     @property
     def _undonated(self) -> Compiled:

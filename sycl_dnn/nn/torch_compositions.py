@@ -270,46 +270,6 @@ def bucketize(input: Any, boundaries: Any, *, right: bool = False) -> Any:
     return searchsorted(boundaries, input, right=right)
 
 
-# --- Names of environments
-
-
-class cuda:  # noqa: N801 - torch's name
-    """``torch.cuda`` for code that checks it before choosing a device."""
-
-    @staticmethod
-    def is_available() -> bool:
-        """Return False: arrays are on the device of their queue."""
-        return False
-
-    @staticmethod
-    def manual_seed_all(seed: int) -> None:
-        """Seed the random numbers of all devices."""
-        sycl_dnn.manual_seed(seed)
-
-    manual_seed = manual_seed_all
-
-
-class backends:  # noqa: N801 - torch's name
-    """Switches of torch's backends, which code sets; they change nothing here."""
-
-    class cudnn:  # noqa: N801 - torch's name
-        """``cudnn.benchmark``, ``cudnn.deterministic``, ``cudnn.enabled``."""
-
-        benchmark = deterministic = enabled = False
-
-
-class utils:  # noqa: N801 - torch's name
-    """``utils.checkpoint.checkpoint``."""
-
-    class checkpoint:  # noqa: N801 - torch's name
-        """Recomputation in the reverse pass."""
-
-        @staticmethod
-        def checkpoint(function: Any, *args: Any, use_reentrant: Any = None, **kwargs: Any) -> Any:
-            """Call a function whose intermediate values are recomputed for gradients."""
-            return sycl_dnn.checkpoint(function)(*args, **kwargs)
-
-
 def ravel(input: Any) -> Any:
     """Return the elements along one axis."""
     return F.reshape(input, (-1,))

@@ -18,12 +18,12 @@ import numpy as np
 import sycl_dnn
 from sycl_dnn import _torch_habits, functional, nn  # noqa: F401 - ``nn`` is one of the names
 from sycl_dnn.nn import torch_autograd as autograd  # noqa: F401
-from sycl_dnn.nn import torch_compositions
+from sycl_dnn.nn import torch_compositions, torch_environment
 from sycl_dnn.nn import torch_distributions as distributions  # noqa: F401
 from sycl_dnn.nn.torch_func import func
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace.array import Array
-from sycl_dnn.trace.module_arrays import with_methods
+from sycl_dnn.trace.module_arrays import set_tensor_methods, with_methods  # noqa: F401
 
 vmap = func.vmap
 pi, inf, nan, e = math.pi, math.inf, math.nan, math.e
@@ -176,7 +176,7 @@ def __getattr__(name: str) -> Any:
         return getattr(sycl_dnn, name)
     if name in _FACTORIES:
         return _factory(getattr(functional, name))
-    for module in (functional, torch_compositions):
+    for module in (functional, torch_compositions, torch_environment):
         if not name.startswith("_") and hasattr(module, name):
             return getattr(module, name)
     if name.endswith("_") and hasattr(functional, name[:-1]):  # as ``relu_``: writes to its input

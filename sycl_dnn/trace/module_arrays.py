@@ -20,7 +20,7 @@ import dpnp
 
 from sycl_dnn import _torch_habits
 from sycl_dnn._dpnp import array_of_class, bits_as, in_dtype
-from sycl_dnn.trace import functions
+from sycl_dnn.trace import functions, policy
 from sycl_dnn.trace.array_device import device_on
 from sycl_dnn.trace.torch_methods import (
     ADDED,
@@ -28,6 +28,7 @@ from sycl_dnn.trace.torch_methods import (
     SWITCHED,
     WRITERS,
     Size,
+    has_torch_methods,
     in_torch_words,
     is_torch,
     viewed,
@@ -37,13 +38,41 @@ from sycl_dnn.trace.trace_state import running_trace
 
 #: Methods of modules that create or change weights, in whose bodies arrays have torch's methods.
 BUILDERS = ("__init__", "eval", "reset_parameters", "train")
-#: By thread in which one of them runs: how many. Empty most of the time, so cheap to ask.
-depths: dict[int, int] = {}
+#: By thread in which one of them runs: how many; None is every thread. Empty most of the time, so
+#: cheap to ask.
+depths: dict[int | None, int] = {}
 
 
 def is_building() -> bool:
-    """Whether one of ``BUILDERS`` runs in this thread, and no function is traced."""
-    return bool(depths) and threading.get_ident() in depths and not is_torch()
+    """Whether one of ``BUILDERS`` runs in this thread, or all code counts as one; no forward."""
+    return bool(depths) and (None in depths or threading.get_ident() in depths) and not is_torch()
+
+
+def set_tensor_methods(enabled: bool = True) -> None:
+    """Set, for the whole process, whether arrays have torch's methods everywhere.
+
+    Results of functions, modules and transforms then have the methods and operators that they have
+    inside modules: ``x.view(-1)``, ``x.transpose(0, 1)``, ``x.max(1)``, ``x.std()`` mean what they
+    mean in torch, also in functions that ``grad`` and ``compile`` trace. Arrays that dpnp itself
+    returns keep dpnp's.
+
+    Examples
+    --------
+    >>> import sycl_dnn
+    >>> from sycl_dnn.nn import torch_names as torch
+    >>> torch.set_tensor_methods()
+    >>> values, indices = torch.tensor([[1.0, 3.0], [2.0, 0.0]]).max(1)
+    >>> values.tolist(), indices.tolist()
+    ([3.0, 2.0], [1, 0])
+    >>> sycl_dnn.grad(lambda x: x.view(2).pow(2).sum())(torch.ones(2, 1)).tolist()
+    [[2.0], [2.0]]
+    >>> torch.set_tensor_methods(False)
+    """
+    policy.set_torch_methods(enabled)
+    if enabled:
+        depths[None] = 1
+    else:
+        depths.pop(None, None)
 
 
 @contextlib.contextmanager
@@ -114,7 +143,7 @@ def without_methods(args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _traced(array: Any) -> Any:
     """Return the tensor of an array while a forward is traced, as its code expects; else None."""
-    trace = running_trace() if is_torch() else None
+    trace = running_trace() if has_torch_methods() else None
     return None if trace is None else trace.capture(array.plain)
 
 

@@ -31,6 +31,8 @@ class Policy(NamedTuple):
     debug_nans: bool = False
     #: When kernels compiled at run time replace oneDNN's primitives.
     kernels: str = "auto"
+    #: Whether arrays have torch's methods everywhere, not only in modules.
+    torch_methods: bool = False
 
 
 #: Those of the process; one item.
@@ -162,6 +164,11 @@ def kernel_mode(mode: str) -> Iterator[None]:
     """
     with using(kernels=_check("mode", mode, _KERNELS)):
         yield
+
+
+def set_torch_methods(enabled: bool) -> None:
+    """Set, for the whole process, whether traced arrays have torch's methods everywhere."""
+    _process[0] = _process[0]._replace(torch_methods=enabled)
 
 
 @contextlib.contextmanager

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from sycl_dnn.onednn import dtypes
-from sycl_dnn.trace import functions
+from sycl_dnn.trace import functions, policy
 from sycl_dnn.trace.cloning import clone_of, contiguous
 from sycl_dnn.trace.write_marks import OfOthers, captured
 
@@ -38,6 +38,11 @@ OPERATORS = frozenset(
 def is_torch() -> bool:
     """Whether the forward of a module runs in this thread."""
     return _manner.depth > 0
+
+
+def has_torch_methods() -> bool:
+    """Whether traced arrays have torch's methods: in a forward, or everywhere."""
+    return _manner.depth > 0 or policy.current().torch_methods
 
 
 def overwritten(value: Any, writer: str, result: Any) -> Any:
@@ -396,7 +401,7 @@ def in_torch_words(kwargs: dict[str, Any]) -> dict[str, Any]:
 def _switched(name: str, torch: Callable[..., Any]) -> Any:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         kwargs = in_torch_words(kwargs)
-        if not _manner.depth or not NUMPY_WORDS.isdisjoint(kwargs):
+        if not has_torch_methods() or not NUMPY_WORDS.isdisjoint(kwargs):
             rest: Any = super(TorchMethods, self)
             base = getattr(rest, name, None) or rest.__getattr__(name)  # which refuses some by name
             return base(*args, **kwargs)
@@ -419,13 +424,13 @@ class TorchMethods:
     @property
     def data(self) -> Any:
         """In modules the values as a constant to gradients, as torch's."""
-        if _manner.depth:
+        if has_torch_methods():
             return _detach(self)
         return super().data  # type: ignore[misc]
 
     @data.setter
     def data(self, value: Any) -> None:
-        if not _manner.depth:
+        if not has_torch_methods():
             raise AttributeError("data: elements of a traced array are set by x[...] = value")
         value_copy = clone_of(_value(self, value))
         written(self, "data", _detach(value_copy))
@@ -447,9 +452,9 @@ class TorchMethods:
         return self
 
     def __getattr__(self, name: str) -> Any:
-        if _manner.depth and name in _FACTS:
-            return _FACTS[name](self)
-        if _manner.depth and not name.startswith("_"):
+        if not name.startswith("_") and has_torch_methods():
+            if name in _FACTS:
+                return _FACTS[name](self)
             function = ADDED.get(name)
             if function is None:
                 function = functions.method(name) or _writing(name)

@@ -15,7 +15,7 @@ from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import functions, layout
 from sycl_dnn.trace.array_methods import ArrayMethods
 from sycl_dnn.trace.refusals import ForeignFunctions
-from sycl_dnn.trace.torch_methods import Size, TorchMethods, is_torch, viewed
+from sycl_dnn.trace.torch_methods import Size, TorchMethods, has_torch_methods, viewed
 
 if TYPE_CHECKING:
     from sycl_dnn.trace.recording import Trace
@@ -216,7 +216,7 @@ class Tensor(TorchMethods, ArrayMethods, ForeignFunctions, Operators, dpnp.ndarr
     @property
     def size(self) -> int:
         """Number of elements; inside modules ``size()`` is the shape, as in torch."""
-        return Size(self.shape) if is_torch() else math.prod(self.shape)
+        return Size(self.shape) if has_torch_methods() else math.prod(self.shape)
 
     @property
     def is_float(self) -> bool:
@@ -233,7 +233,7 @@ class Tensor(TorchMethods, ArrayMethods, ForeignFunctions, Operators, dpnp.ndarr
         """
         if not (isinstance(shape, tuple) and isinstance(strides, tuple)):
             shape = shape if size is None else size
-            if is_torch():
+            if has_torch_methods():
                 return viewed(self, (shape, *(() if strides is None else (strides,)), *rest))
             raise TypeError(
                 "view(): a traced array has no memory while a function is traced; use "

@@ -276,8 +276,6 @@ def test_dense_arrays_say_so_where_torch_has_sparse_ones():
         x.to_sparse()
     with pytest.raises(AttributeError, match=r"sparse_coo_tensor.*dense here: F.index_put.F.zeros"):
         _ = torch_names.sparse_coo_tensor
-    with pytest.raises(AttributeError, match=r"sycl_dnn.load\(path\)"):
-        _ = torch_names.load
 
     class Reads(nn.Module):
         def forward(self, x):
