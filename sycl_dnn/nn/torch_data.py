@@ -10,6 +10,7 @@ from __future__ import annotations
 import bisect
 import itertools
 import math
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -18,6 +19,9 @@ import numpy as np
 from sycl_dnn import functional as F
 from sycl_dnn.functional.activation.dropout import next_seed
 from sycl_dnn.trace.module_arrays import plain, with_methods
+
+#: Modules of their own in torch.
+dataloader = dataset = sampler = sys.modules[__name__]
 
 
 class Generator:

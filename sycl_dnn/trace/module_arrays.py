@@ -110,8 +110,9 @@ def with_methods(value: Any) -> Any:
     """Return a result whose arrays have torch's additional methods."""
     if type(value) is dpnp.ndarray:
         return handed(value)
-    if isinstance(value, (tuple, list)) and not hasattr(value, "_fields"):
-        return type(value)(with_methods(v) for v in value)
+    if isinstance(value, (tuple, list)):
+        items = map(with_methods, value)
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
     return value
 
 

@@ -112,3 +112,5 @@ def test_results_have_methods():
         assert array.view(-1).size(0) == 8
         assert array.argmax(dim=1, keepdim=True).eq(0).size() == (4, 1)
     assert isinstance(value.item(), float)
+    best, where = net(x).max(1)  # a named tuple
+    assert best.type_as(where).dtype == "int64"
