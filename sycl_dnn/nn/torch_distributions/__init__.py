@@ -5,6 +5,8 @@ Parameters are arrays, traced values or numbers, and are not checked: that would
 gradients through ``log_prob``, ``entropy``, ``kl_divergence`` and ``rsample``.
 """
 
+from sycl_dnn.nn.torch_distributions import transforms
+from sycl_dnn.nn.torch_distributions.combined import MixtureSameFamily, TransformedDistribution
 from sycl_dnn.nn.torch_distributions.continuous import (
     Exponential,
     Laplace,
@@ -12,14 +14,33 @@ from sycl_dnn.nn.torch_distributions.continuous import (
     Normal,
     Uniform,
 )
-from sycl_dnn.nn.torch_distributions.discrete import Bernoulli, Categorical, OneHotCategorical
+from sycl_dnn.nn.torch_distributions.discrete import (
+    Bernoulli,
+    Categorical,
+    Geometric,
+    OneHotCategorical,
+)
 from sycl_dnn.nn.torch_distributions.distribution import Distribution
 from sycl_dnn.nn.torch_distributions.divergences import kl_divergence
+from sycl_dnn.nn.torch_distributions.gamma_family import Beta, Gamma, Poisson
 from sycl_dnn.nn.torch_distributions.joint import Independent, MultivariateNormal
+from sycl_dnn.nn.torch_distributions.transforms import (
+    AffineTransform,
+    ComposeTransform,
+    ExpTransform,
+    PowerTransform,
+    SigmoidTransform,
+    SoftplusTransform,
+    TanhTransform,
+    Transform,
+)
 
 __all__ = [
-    "Bernoulli", "Categorical", "Distribution", "Exponential", "Independent", "Laplace",
-    "LogNormal", "MultivariateNormal", "Normal", "OneHotCategorical", "Uniform", "kl_divergence",
+    "AffineTransform", "Bernoulli", "Beta", "Categorical", "ComposeTransform", "Distribution",
+    "ExpTransform", "Exponential", "Gamma", "Geometric", "Independent", "Laplace", "LogNormal",
+    "MixtureSameFamily", "MultivariateNormal", "Normal", "OneHotCategorical", "Poisson",
+    "PowerTransform", "SigmoidTransform", "SoftplusTransform", "TanhTransform", "Transform",
+    "TransformedDistribution", "Uniform", "kl_divergence", "transforms",
 ]  # fmt: skip
 
 

@@ -72,6 +72,51 @@ class Bernoulli(Distribution):
         return F.binary_cross_entropy_with_logits(logits, value, reduction="none")
 
 
+class Geometric(Distribution):
+    """The number of failures before the first success, given its probability or its logit."""
+
+    _parameters = ("probs", "logits")
+
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: Any = None) -> None:
+        check_one_of("Geometric", probs, logits)
+        of_trials = Bernoulli(probs, logits)
+        self.probs, self.logits = of_trials.probs, of_trials.logits
+        super().__init__(self.probs.shape)
+
+    @property
+    def mean(self) -> Any:
+        """Mean."""
+        return with_methods(F.sub(F.reciprocal(self.probs), 1))
+
+    @property
+    def mode(self) -> Any:
+        """Most likely number, 0."""
+        return with_methods(F.zeros_like(self.probs))
+
+    @property
+    def variance(self) -> Any:
+        """Variance."""
+        inverse = F.reciprocal(self.probs)
+        return with_methods(F.mul(F.sub(inverse, 1), inverse))
+
+    def sample(self, sample_shape: Any = ()) -> Any:
+        """Return samples (*sample_shape, *batch_shape)."""
+        probs = F.expand(stop_gradient(plain(self.probs)), self._shape(sample_shape))
+        uniform = F.clamp_min(F.rand_like(probs), 2.0**-126)
+        return with_methods(F.floor(F.div(F.log(uniform), F.log1p(F.neg(probs)))))
+
+    def log_prob(self, value: Any) -> Any:
+        """Return the logarithm of the probability."""
+        probs, x = arrays_of(self.probs, value)
+        failures = F.where(F.logical_and(F.eq(probs, 1), F.eq(x, 0)), 0.0, F.neg(probs))
+        return with_methods(F.add(F.mul(x, F.log1p(failures)), F.log(probs)))
+
+    def entropy(self) -> Any:
+        """Return the entropy in nats."""
+        trial = Bernoulli(self.probs).entropy()
+        return with_methods(F.div(plain(trial), self.probs))
+
+
 class Categorical(Distribution):
     """Numbers of categories, given probabilities or unnormalized logits along the last axis."""
 

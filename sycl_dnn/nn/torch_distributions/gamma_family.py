@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Distributions whose samples NumPy draws on the host: gamma, beta, Poisson."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import sycl_dnn
+from sycl_dnn import functional as F
+from sycl_dnn.functional.activation.dropout import next_seed
+from sycl_dnn.nn.torch_distributions.distribution import Distribution, arrays_of
+from sycl_dnn.trace.module_arrays import plain, with_methods
+
+
+class _DrawnOnHost(Distribution):
+    """Samples wait for the parameters and have no gradient; compiled functions cannot draw."""
+
+    def _draw(self, numbers: np.random.Generator, shape: Any, *parameters: Any) -> Any:
+        raise NotImplementedError
+
+    def sample(self, sample_shape: Any = ()) -> Any:
+        """Return samples (*sample_shape, *batch_shape)."""
+        arrays = [plain(getattr(self, name)) for name in self._parameters]
+        shape, queue = self._shape(sample_shape), getattr(arrays[0], "sycl_queue", None)
+        values = [a.asnumpy() if hasattr(a, "asnumpy") else sycl_dnn.asnumpy(a) for a in arrays]
+        drawn = self._draw(np.random.default_rng(next_seed()), shape, *values)
+        return with_methods(F.tensor(drawn, dtype=str(arrays[0].dtype), device=queue))
+
+
+class Gamma(_DrawnOnHost):
+    """The gamma distribution of a shape, ``concentration``, and a rate."""
+
+    _parameters = ("concentration", "rate")
+
+    def __init__(self, concentration: Any, rate: Any, validate_args: Any = None) -> None:
+        self.concentration, self.rate = map(with_methods, arrays_of(concentration, rate))
+        super().__init__(self.rate.shape)
+
+    def _draw(self, numbers: np.random.Generator, shape: Any, *parameters: Any) -> Any:
+        concentration, rate = parameters
+        return numbers.gamma(concentration, 1 / rate, shape)
+
+    @property
+    def mean(self) -> Any:
+        """Mean."""
+        return with_methods(F.div(self.concentration, self.rate))
+
+    @property
+    def mode(self) -> Any:
+        """Most likely value."""
+        return with_methods(F.div(F.clamp_min(F.sub(self.concentration, 1), 0), self.rate))
+
+    @property
+    def variance(self) -> Any:
+        """Variance."""
+        return with_methods(F.div(self.concentration, F.square(self.rate)))
+
+    def log_prob(self, value: Any) -> Any:
+        """Return the logarithm of the density."""
+        a, rate, x = self.concentration, self.rate, plain(value)
+        powers = F.add(F.mul(a, F.log(rate)), F.xlogy(F.sub(a, 1), x))
+        return with_methods(F.sub(F.sub(powers, F.mul(rate, x)), F.lgamma(a)))
+
+    def entropy(self) -> Any:
+        """Return the differential entropy."""
+        a = self.concentration
+        rest = F.add(F.lgamma(a), F.mul(F.sub(1, a), F.digamma(a)))
+        return with_methods(F.add(F.sub(a, F.log(self.rate)), rest))
+
+
+class Beta(_DrawnOnHost):
+    """The beta distribution over (0, 1)."""
+
+    _parameters = ("concentration1", "concentration0")
+
+    def __init__(self, concentration1: Any, concentration0: Any, validate_args: Any = None) -> None:
+        both = arrays_of(concentration1, concentration0)
+        self.concentration1, self.concentration0 = map(with_methods, both)
+        super().__init__(self.concentration1.shape)
+
+    def _draw(self, numbers: np.random.Generator, shape: Any, *parameters: Any) -> Any:
+        a, b = parameters
+        return numbers.beta(a, b, shape)
+
+    @property
+    def _total(self) -> Any:
+        return F.add(self.concentration1, self.concentration0)
+
+    @property
+    def mean(self) -> Any:
+        """Mean."""
+        return with_methods(F.div(self.concentration1, self._total))
+
+    @property
+    def variance(self) -> Any:
+        """Variance."""
+        total = self._total
+        products = F.mul(self.concentration1, self.concentration0)
+        return with_methods(F.div(products, F.mul(F.square(total), F.add(total, 1))))
+
+    @property
+    def _log_beta(self) -> Any:
+        parts = F.add(F.lgamma(self.concentration1), F.lgamma(self.concentration0))
+        return F.sub(parts, F.lgamma(self._total))
+
+    def log_prob(self, value: Any) -> Any:
+        """Return the logarithm of the density."""
+        x = plain(value)
+        first = F.xlogy(F.sub(self.concentration1, 1), x)
+        second = F.xlogy(F.sub(self.concentration0, 1), F.sub(1, x))
+        return with_methods(F.sub(F.add(first, second), self._log_beta))
+
+    def entropy(self) -> Any:
+        """Return the differential entropy."""
+        a, b, total = self.concentration1, self.concentration0, self._total
+        terms = F.add(F.mul(F.sub(a, 1), F.digamma(a)), F.mul(F.sub(b, 1), F.digamma(b)))
+        rest = F.mul(F.sub(total, 2), F.digamma(total))
+        return with_methods(F.add(F.sub(self._log_beta, terms), rest))
+
+
+class Poisson(_DrawnOnHost):
+    """Counts of events of a rate."""
+
+    _parameters = ("rate",)
+
+    def __init__(self, rate: Any, validate_args: Any = None) -> None:
+        self.rate = with_methods(arrays_of(rate)[0])
+        super().__init__(self.rate.shape)
+
+    def _draw(self, numbers: np.random.Generator, shape: Any, *parameters: Any) -> Any:
+        return numbers.poisson(parameters[0], shape)
+
+    @property
+    def mean(self) -> Any:
+        """Mean."""
+        return self.rate
+
+    variance = mean
+
+    @property
+    def mode(self) -> Any:
+        """Most likely count."""
+        return with_methods(F.floor(self.rate))
+
+    def log_prob(self, value: Any) -> Any:
+        """Return the logarithm of the probability."""
+        rate, (x,) = self.rate, arrays_of(value)
+        return with_methods(F.sub(F.sub(F.xlogy(x, rate), rate), F.lgamma(F.add(x, 1))))

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``torch.distributions.transforms``: invertible functions of events, with their Jacobians."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from sycl_dnn import functional as F
+from sycl_dnn.nn.torch_distributions.distribution import sum_of_last
+from sycl_dnn.trace.module_arrays import plain, with_methods
+
+
+class Transform:
+    """The base class of functions of each element, or of events of ``event_dim`` axes.
+
+    Subclasses define ``_call(x)``, ``_inverse(y)`` and ``log_abs_det_jacobian(x, y)``.
+
+    Parameters
+    ----------
+    cache_size : {0, 1}
+        1: ``inv`` of the last result is its argument, where computing it would lose digits.
+    """
+
+    event_dim = 0
+
+    def __init__(self, cache_size: int = 0) -> None:
+        self.cache_size = cache_size
+        self._last: tuple[Any, Any] = (None, None)
+
+    def _call(self, x: Any) -> Any:
+        raise NotImplementedError
+
+    def _inverse(self, y: Any) -> Any:
+        raise NotImplementedError
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        """Return the logarithm of the derivative at ``x``, whose image is ``y``."""
+        raise NotImplementedError
+
+    def __call__(self, x: Any) -> Any:
+        """Return the image of ``x``."""
+        x = plain(x)
+        y = self._call(x)
+        if self.cache_size:
+            self._last = x, y
+        return with_methods(y)
+
+    def inverted(self, y: Any) -> Any:
+        """Return what has the image ``y``."""
+        x_last, y_last = self._last
+        y = plain(y)
+        return with_methods(x_last if y_last is not None and y is y_last else self._inverse(y))
+
+    @property
+    def inv(self) -> Any:
+        """The inverse transform."""
+        return _Inverse(self)
+
+
+class _Inverse(Transform):
+    def __init__(self, inverse: Transform) -> None:
+        self._forward, self.event_dim = inverse, inverse.event_dim
+
+    def __call__(self, y: Any) -> Any:
+        return self._forward.inverted(y)
+
+    def inverted(self, x: Any) -> Any:
+        return self._forward(x)
+
+    @property
+    def inv(self) -> Any:
+        return self._forward
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        return with_methods(F.neg(plain(self._forward.log_abs_det_jacobian(y, x))))
+
+
+class ExpTransform(Transform):
+    """``exp(x)``."""
+
+    def _call(self, x: Any) -> Any:
+        return F.exp(x)
+
+    def _inverse(self, y: Any) -> Any:
+        return F.log(y)
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        """Return ``x``."""
+        return x
+
+
+class PowerTransform(Transform):
+    """``x ** exponent`` of positive numbers."""
+
+    def __init__(self, exponent: Any, cache_size: int = 0) -> None:
+        super().__init__(cache_size)
+        self.exponent = plain(exponent)
+
+    def _call(self, x: Any) -> Any:
+        return F.pow(x, self.exponent)
+
+    def _inverse(self, y: Any) -> Any:
+        return F.pow(y, F.reciprocal(F.mul(F.ones_like(y), self.exponent)))
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        """Return ``log(|exponent * y / x|)``."""
+        return with_methods(F.log(F.abs(F.mul(F.div(plain(y), plain(x)), self.exponent))))
+
+
+class AffineTransform(Transform):
+    """``loc + scale * x``."""
+
+    def __init__(self, loc: Any, scale: Any, event_dim: int = 0, cache_size: int = 0) -> None:
+        super().__init__(cache_size)
+        self.loc, self.scale, self.event_dim = plain(loc), plain(scale), event_dim
+
+    def _call(self, x: Any) -> Any:
+        return F.add(F.mul(x, self.scale), self.loc)
+
+    def _inverse(self, y: Any) -> Any:
+        return F.div(F.sub(y, self.loc), self.scale)
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        """Return ``log(|scale|)``, summed over the axes of an event."""
+        scales = F.mul(F.ones_like(plain(x)), self.scale)
+        return with_methods(sum_of_last(F.log(F.abs(scales)), self.event_dim))
+
+
+class SigmoidTransform(Transform):
+    """``sigmoid(x)``."""
+
+    def _call(self, x: Any) -> Any:
+        eps = 2.0**-23  # torch's bounds, so that the inverse is finite
+        return F.clamp(F.sigmoid(x), 2.0**-126, 1 - eps)
+
+    def _inverse(self, y: Any) -> Any:
+        y = F.clamp(y, 2.0**-126, 1 - 2.0**-23)
+        return F.sub(F.log(y), F.log1p(F.neg(y)))
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        """Return ``-softplus(-x) - softplus(x)``."""
+        x = plain(x)
+        return with_methods(F.neg(F.add(F.softplus(F.neg(x)), F.softplus(x))))
+
+
+class SoftplusTransform(Transform):
+    """``log(1 + exp(x))``."""
+
+    def _call(self, x: Any) -> Any:
+        return F.softplus(x)
+
+    def _inverse(self, y: Any) -> Any:
+        return F.add(F.log(F.neg(F.expm1(F.neg(y)))), y)
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        """Return ``-softplus(-x)``."""
+        return with_methods(F.neg(F.softplus(F.neg(plain(x)))))
+
+
+class TanhTransform(Transform):
+    """``tanh(x)``; give it ``cache_size=1``, since ``atanh`` of numbers near 1 is inaccurate."""
+
+    def _call(self, x: Any) -> Any:
+        return F.tanh(x)
+
+    def _inverse(self, y: Any) -> Any:
+        return F.atanh(y)
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        """Return ``2 * (log(2) - x - softplus(-2 * x))``."""
+        x = plain(x)
+        rest = F.add(x, F.softplus(F.mul(x, -2)))
+        return with_methods(F.mul(F.sub(math.log(2), rest), 2))
+
+
+class ComposeTransform(Transform):
+    """Transforms one after the other."""
+
+    def __init__(self, parts: Sequence[Transform], cache_size: int = 0) -> None:
+        super().__init__(0)  # the parts keep what they need
+        self.parts = list(parts)
+        self.event_dim = max((p.event_dim for p in self.parts), default=0)
+
+    def __call__(self, x: Any) -> Any:
+        """Return the image of ``x``."""
+        for part in self.parts:
+            x = part(x)
+        return x
+
+    def inverted(self, y: Any) -> Any:
+        """Return what has the image ``y``."""
+        for part in reversed(self.parts):
+            y = part.inverted(y)
+        return y
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        """Return the sum of the parts'."""
+        total: Any = 0.0
+        for part in self.parts:
+            image = part(x)
+            own = plain(part.log_abs_det_jacobian(x, image))
+            total, x = F.add(sum_of_last(own, self.event_dim - part.event_dim), total), image
+        return with_methods(total)
