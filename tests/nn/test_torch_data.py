@@ -8,7 +8,7 @@ import pytest
 
 import sycl_dnn
 from sycl_dnn.nn import torch_data as data
-from sycl_dnn.nn import torch_names as torch
+from sycl_dnn.nn import torch_names
 
 
 class Squares(data.Dataset):
@@ -16,10 +16,15 @@ class Squares(data.Dataset):
         return 7
 
     def __getitem__(self, i):
-        return {"x": np.full(2, i, "f4"), "y": i * i, "name": f"{i}", "z": (torch.ones(1), 0.5)}
+        return {
+            "x": np.full(2, i, "f4"),
+            "y": i * i,
+            "name": f"{i}",
+            "z": (torch_names.ones(1), 0.5),
+        }
 
 
-ROWS = data.TensorDataset(torch.arange(7), torch.arange(7) * 2)
+ROWS = data.TensorDataset(torch_names.arange(7), torch_names.arange(7) * 2)
 
 
 def test_items_of_a_dataset_are_collated():
@@ -52,7 +57,7 @@ def test_shuffled_epochs_hold_each_row_once_and_follow_the_seed():
 
 
 def test_parts_of_datasets():
-    generator = torch.Generator().manual_seed(1)
+    generator = torch_names.Generator().manual_seed(1)
     parts = data.random_split(ROWS, [0.5, 0.5], generator)
     assert [len(p) for p in parts] == [4, 3]
     rows = [int(part[i][0]) for part in parts for i in range(len(part))]
@@ -66,11 +71,11 @@ def test_parts_of_datasets():
     with pytest.raises(ValueError, match=r"lengths must add up to 7, got \[5, 3\]"):
         data.random_split(ROWS, [5, 3])
     with pytest.raises(ValueError, match="must have as many rows"):
-        data.TensorDataset(torch.ones(2), torch.ones(3))
+        data.TensorDataset(torch_names.ones(2), torch_names.ones(3))
 
 
 def test_samplers():
-    generator = torch.Generator().manual_seed(2)
+    generator = torch_names.Generator().manual_seed(2)
     weights = data.WeightedRandomSampler([0, 1, 0, 3], 100, generator=generator)
     drawn = list(weights)
     assert (set(drawn), len(weights)) == ({1, 3}, 100)

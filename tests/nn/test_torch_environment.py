@@ -8,30 +8,30 @@ import pytest
 import sycl_dnn
 from sycl_dnn import functional as F
 from sycl_dnn import nn, optim
-from sycl_dnn.nn import torch_names as torch
+from sycl_dnn.nn import torch_names
 
 
 @pytest.fixture
 def _tensor_methods():
-    torch.set_tensor_methods()
+    torch_names.set_tensor_methods()
     yield
-    torch.set_tensor_methods(False)
+    torch_names.set_tensor_methods(False)
 
 
 def test_scripts_choose_a_device():
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    device = torch_names.device("cuda" if torch_names.cuda.is_available() else "cpu")
     assert device.type == "cpu"
-    assert not torch.backends.mps.is_available()
-    torch.backends.cudnn.benchmark = True
+    assert not torch_names.backends.mps.is_available()
+    torch_names.backends.cudnn.benchmark = True
     is_gpu = sycl_dnn.default_queue().sycl_device.is_gpu
-    assert torch.accelerator.is_available() == torch.xpu.is_available() == is_gpu
-    assert torch.xpu.device_count() == int(is_gpu)
-    torch.cuda.manual_seed_all(3)
-    drawn = torch.rand(2)
-    torch.cuda.empty_cache()
-    torch.cuda.synchronize()
+    assert torch_names.accelerator.is_available() == torch_names.xpu.is_available() == is_gpu
+    assert torch_names.xpu.device_count() == int(is_gpu)
+    torch_names.cuda.manual_seed_all(3)
+    drawn = torch_names.rand(2)
+    torch_names.cuda.empty_cache()
+    torch_names.cuda.synchronize()
     sycl_dnn.manual_seed(3)
-    assert (torch.rand(2) == drawn).all()
+    assert (torch_names.rand(2) == drawn).all()
 
 
 def test_checkpoints_of_nests(tmp_path):
@@ -40,8 +40,8 @@ def test_checkpoints_of_nests(tmp_path):
     opt.step(net, grads)
     path = tmp_path / "run.npz"
     log = {"epoch": 3, "losses": [0.5, None, (1, {})], 7: "x", "a/b #c": {"0": True}}
-    torch.save({**log, "net": net.state_dict(), "opt": opt.state_of(net)}, path)
-    parts = torch.load(path, map_location="cpu", weights_only=True)
+    torch_names.save({**log, "net": net.state_dict(), "opt": opt.state_of(net)}, path)
+    parts = torch_names.load(path, map_location="cpu", weights_only=True)
     assert {k: v for k, v in parts.items() if k not in ("net", "opt")} == log
     other = nn.Sequential(nn.Linear(2, 3), nn.Linear(3, 1))
     other.load_state_dict(parts["net"])
@@ -51,14 +51,14 @@ def test_checkpoints_of_nests(tmp_path):
     again.step(other, grads)
     for a, b in zip(sycl_dnn.tree.leaves(net), sycl_dnn.tree.leaves(other), strict=True):
         assert (a == b).all()
-    torch.save(net.state_dict(), path)
-    assert list(sycl_dnn.load(path)) == list(torch.load(path)) == list(net.state_dict())
-    torch.save(F.arange(3), path)
-    assert torch.load(path).tolist() == [0, 1, 2]
+    torch_names.save(net.state_dict(), path)
+    assert set(sycl_dnn.load(path)) == set(torch_names.load(path)) == set(net.state_dict())
+    torch_names.save(F.arange(3), path)
+    assert torch_names.load(path).tolist() == [0, 1, 2]
     with pytest.raises(TypeError, match="must be an array, a number or string, got Sequential"):
-        torch.save({"net": net}, path)
+        torch_names.save({"net": net}, path)
     with pytest.raises(ValueError, match="must end in one of"):
-        torch.save({}, tmp_path / "run.ckpt")
+        torch_names.save({}, tmp_path / "run.ckpt")
 
 
 def _script(net, x):
@@ -79,7 +79,7 @@ def test_methods_mean_in_functions_what_they_mean_in_modules():
         def forward(self, x):
             return _script(self.net, x)
 
-    whole, x = Script(), torch.randn(4, 3)
+    whole, x = Script(), torch_names.randn(4, 3)
     expected, in_module = sycl_dnn.value_and_grad(lambda whole: whole(x))(whole)
     value, grads = sycl_dnn.value_and_grad(_script)(whole.net, x)
     eager = _script(whole.net, x)
@@ -93,20 +93,20 @@ def test_methods_mean_in_functions_what_they_mean_in_modules():
 def test_one_compiled_function_has_a_program_for_each_meaning():
     x, spread = F.tensor([1.0, 3.0]), sycl_dnn.compile(lambda x: x.std(0))
     assert float(spread(x)) == 1
-    torch.set_tensor_methods()
+    torch_names.set_tensor_methods()
     try:
         assert float(spread(x)) == pytest.approx(2**0.5)
         assert float(sycl_dnn.grad(lambda x: x.std(0))(x)[1]) == pytest.approx(0.5**0.5)
         assert spread(x).size() == ()
     finally:
-        torch.set_tensor_methods(False)
+        torch_names.set_tensor_methods(False)
     assert float(spread(x)) == 1
     assert type(spread(x)) is dpnp.ndarray
 
 
 @pytest.mark.usefixtures("_tensor_methods")
 def test_results_have_methods():
-    net, x = nn.Linear(3, 2), torch.ones(4, 3)
+    net, x = nn.Linear(3, 2), torch_names.ones(4, 3)
     (value, out), _ = sycl_dnn.value_and_grad(lambda n: (n(x).sum(), n(x)), has_aux=True)(net)
     for array in (net(x), out, F.relu(net(x)), sycl_dnn.compile(lambda n: n(x))(net)):
         assert array.view(-1).size(0) == 8

@@ -5,7 +5,7 @@ Parameters are arrays, traced values or numbers, and are not checked: that would
 gradients through ``log_prob``, ``entropy``, ``kl_divergence`` and ``rsample``.
 """
 
-from sycl_dnn.nn.torch_distributions import transforms
+from sycl_dnn.nn.torch_distributions import event_transforms as transforms
 from sycl_dnn.nn.torch_distributions.combined import MixtureSameFamily, TransformedDistribution
 from sycl_dnn.nn.torch_distributions.continuous import (
     Exponential,
@@ -22,9 +22,7 @@ from sycl_dnn.nn.torch_distributions.discrete import (
 )
 from sycl_dnn.nn.torch_distributions.distribution import Distribution
 from sycl_dnn.nn.torch_distributions.divergences import kl_divergence
-from sycl_dnn.nn.torch_distributions.gamma_family import Beta, Gamma, Poisson
-from sycl_dnn.nn.torch_distributions.joint import Independent, MultivariateNormal
-from sycl_dnn.nn.torch_distributions.transforms import (
+from sycl_dnn.nn.torch_distributions.event_transforms import (
     AffineTransform,
     ComposeTransform,
     ExpTransform,
@@ -34,6 +32,8 @@ from sycl_dnn.nn.torch_distributions.transforms import (
     TanhTransform,
     Transform,
 )
+from sycl_dnn.nn.torch_distributions.gamma_family import Beta, Gamma, Poisson
+from sycl_dnn.nn.torch_distributions.joint import Independent, MultivariateNormal
 
 __all__ = [
     "AffineTransform", "Bernoulli", "Beta", "Categorical", "ComposeTransform", "Distribution",

@@ -10,7 +10,7 @@ from sycl_dnn import functional as F
 from sycl_dnn.call.custom_gradients import stop_gradient
 from sycl_dnn.nn.torch_distributions.discrete import Categorical
 from sycl_dnn.nn.torch_distributions.distribution import Distribution, sum_of_last
-from sycl_dnn.nn.torch_distributions.transforms import ComposeTransform, Transform
+from sycl_dnn.nn.torch_distributions.event_transforms import ComposeTransform, Transform
 from sycl_dnn.trace.module_arrays import plain, with_methods
 
 
