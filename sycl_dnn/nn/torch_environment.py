@@ -74,8 +74,8 @@ def save(obj: Any, f: Any) -> None:
     >>> path, net = os.path.join(tempfile.mkdtemp(), "run.npz"), nn.Linear(2, 3)
     >>> torch.save({"epoch": 3, "model": net.state_dict(), "losses": [0.5, None]}, path)
     >>> parts = torch.load(path)
-    >>> parts["epoch"], parts["losses"], net.load_state_dict(parts["model"])
-    (3, [0.5, None], <All keys matched successfully>)
+    >>> parts["epoch"], parts["losses"], sorted(parts["model"])
+    (3, [0.5, None], ['bias', 'weight'])
     """
     if isinstance(obj, Mapping) and all(hasattr(value, "shape") for value in obj.values()):
         entries = {name: plain(value) for name, value in obj.items()}
@@ -103,8 +103,13 @@ def _leaves(value: Any, path: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...]
             yield from _leaves(item, (*path, key))
     elif value is None:
         yield (*path, _Mark("None")), 0
-    else:
+    elif hasattr(value, "shape") or isinstance(value, (bool, int, float, str)):
         yield path, plain(value)
+    else:
+        raise TypeError(
+            "save: leaves must be arrays, numbers, strings or None, got "
+            f"{type(value).__name__}; save net.state_dict() and opt.state_of(net)"
+        )
 
 
 class _Mark(str):

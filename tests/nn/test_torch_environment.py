@@ -55,7 +55,7 @@ def test_checkpoints_of_nests(tmp_path):
     assert set(sycl_dnn.load(path)) == set(torch_names.load(path)) == set(net.state_dict())
     torch_names.save(F.arange(3), path)
     assert torch_names.load(path).tolist() == [0, 1, 2]
-    with pytest.raises(TypeError, match="must be an array, a number or string, got Sequential"):
+    with pytest.raises(TypeError, match=r"got Sequential; save net.state_dict\(\)"):
         torch_names.save({"net": net}, path)
     with pytest.raises(ValueError, match="must end in one of"):
         torch_names.save({}, tmp_path / "run.ckpt")
