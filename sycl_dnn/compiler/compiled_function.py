@@ -49,7 +49,7 @@ class Compiled(Programs, Generic[P, R]):
         """
         repeated = self._repeat(policy.SOURCES, args, kwargs, out)
         if repeated is not NotImplemented:
-            return in_manner(repeated)
+            return in_manner(repeated) if out is None else repeated
         arrays = without_methods(args)
         if arrays is not args:  # which the table of calls does not know
             return self(*arrays, out=out, **kwargs)
@@ -83,10 +83,11 @@ class Compiled(Programs, Generic[P, R]):
             return eager_result if out is None else written(self.__name__, eager_result, out)
         result = placed.run(plan)
         if plan.assigned:
-            return in_manner(plan.assigned.done(result, [*args, *kwargs.values()]))
+            result = plan.assigned.done(result, [*args, *kwargs.values()])
+            return in_manner(result) if out is None else result
         if not self._donated:  # otherwise every call must be checked
             placed.remember(self._plans, policy.SOURCES, args, kwargs, key, plan)
-        return in_manner(result)
+        return in_manner(result) if out is None else result
 
     @property
     def _undonated(self) -> Compiled:

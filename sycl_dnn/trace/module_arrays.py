@@ -113,6 +113,8 @@ def with_methods(value: Any) -> Any:
     if isinstance(value, (tuple, list)):
         items = map(with_methods, value)
         return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    if type(value) is dict:
+        return {key: with_methods(item) for key, item in value.items()}
     return value
 
 

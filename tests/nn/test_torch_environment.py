@@ -112,5 +112,9 @@ def test_results_have_methods():
         assert array.view(-1).size(0) == 8
         assert array.argmax(dim=1, keepdim=True).eq(0).size() == (4, 1)
     assert isinstance(value.item(), float)
+    parts = {"all": torch_names.empty(2)}
+    filled = sycl_dnn.compile(lambda x: {"all": x[0] * 2})
+    assert filled(x[:, :2])["all"].size(0) == 2
+    assert filled(x[:, :2], out=parts) is parts
     best, where = net(x).max(1)  # a named tuple
     assert best.type_as(where).dtype == "int64"
