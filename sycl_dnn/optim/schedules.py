@@ -184,7 +184,7 @@ def cyclic(
     low: float, high: float, up: int = 2000, down: int | None = None, mode: str = "triangular",
     gamma: float = 1.0,
 ) -> Schedule:  # fmt: skip
-    """Alternate between ``low`` and ``high``, as ``CyclicLR``.
+    """Alternate between ``low`` and ``high``, as ``CyclicLR`` with ``cycle_momentum=False``.
 
     Parameters
     ----------
@@ -278,7 +278,8 @@ def one_cycle(
 ) -> Schedule:  # fmt: skip
     """Rise to ``peak`` and fall, both along half cosines, as ``OneCycleLR``.
 
-    The rate is constant after ``steps`` steps.
+    The rate is constant after ``steps`` steps. Momentum stays as it is: torch's lowers and raises
+    it, too, unless ``cycle_momentum=False``.
 
     Raises
     ------
