@@ -90,8 +90,8 @@ def ended(name, names, *options):
     return run_all(tuple(paths.values()), *options)[paths[name]]
 
 
-#: Of the slow ones: training to a goal, a compiled network, one program of each folder.
-SMOKE = ("train_digits --epochs 5", "compiled_resnet50 --repeats 1")
+#: Of the slow ones: training to a goal, one program of each folder.
+SMOKE = ("train_digits --epochs 5",)
 ONE_OF_EACH = ("getting_started", "graph/sdpa", "primitives/convolution",
                "tutorials/matmul/matmul_quantization")  # fmt: skip
 

@@ -279,7 +279,7 @@ def test_inner_functions_that_capture_a_traced_value(queue, function):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("steps", ["DD", "DMD", "DDD", "DMDD", "DDMD", "DMDMD"])
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(4)
 def test_gradients_of_gradients_multiplied_by_x(steps, dtype, queue):
     """D is the gradient of the sum, M the product with x; the start is a product of x's."""
     if dtype == "float64" and not queue.sycl_device.has_aspect_fp64:

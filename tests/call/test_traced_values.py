@@ -49,7 +49,7 @@ OF_INTEGERS = ["and_", "or_", "xor", "lshift", "rshift", "floordiv", "mod", "add
 NUMBERS = [2.0, 3, np.float32(2), np.float64(2), np.int64(3), np.array(2.0)]
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("name", ARITHMETIC)
 def test_operators_with_an_array_of_dpnp_on_either_side(name, run, make):
     sign, a, b = getattr(operator, name), make(3, 4), make(3, 4)
@@ -60,7 +60,7 @@ def test_operators_with_an_array_of_dpnp_on_either_side(name, run, make):
 
 @pytest.mark.parametrize("name", ARITHMETIC)
 @pytest.mark.parametrize("number", NUMBERS, ids=lambda n: type(n).__name__)
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(4)
 def test_operators_with_a_number_on_either_side(name, number, make):
     sign, a, compiled = getattr(operator, name), make(3, 4), TRANSFORMS["compile"]
     plain = number if isinstance(number, (int, float)) else number.item()
@@ -311,7 +311,7 @@ def test_every_method_of_dpnp_arrays_is_covered():
     assert not set(METHODS) & set(REFUSED)
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(8)
 @pytest.mark.filterwarnings("ignore:.*is deprecated for non-2D")
 @pytest.mark.parametrize("name", METHODS)
 def test_methods_match_dpnp_arrays(name, run, make):
@@ -405,7 +405,7 @@ KEYS = {
 
 
 @pytest.mark.parametrize("name", KEYS)
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(4)
 def test_indexing_with_arrays_of_integers(name, run, make, queue):
     x = make(3, 4, 5)
     i = dpnp.asarray([2, 0, -1], sycl_queue=queue)

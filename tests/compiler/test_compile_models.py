@@ -89,6 +89,7 @@ def _arguments(shapes, make):
 
 @pytest.mark.parametrize("network", NETWORKS, ids=str)
 @pytest.mark.parametrize("dtype", [None, "bfloat16"])
+@pytest.mark.sweep(2)
 def test_network(network, dtype, make, on_device):
     p = on_device(network.parameters())
     args = _arguments(network.shapes, make)

@@ -50,6 +50,7 @@ def training(opt):
 
 @pytest.mark.parametrize("kind", [optim.AdamW, optim.SGD, optim.Lion, optim.Adam])
 @pytest.mark.parametrize("kernels", ["always", "never"])
+@pytest.mark.sweep(2)
 def test_a_training_step_overwrites_parameters_and_moments(queue, array, kind, kernels):
     layers = [nn.Linear(WIDTH, WIDTH), nn.ReLU(), nn.Linear(WIDTH, WIDTH), nn.LayerNorm(WIDTH)]
     net = nn.Sequential(*layers).to(queue)

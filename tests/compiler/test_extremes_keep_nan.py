@@ -29,7 +29,7 @@ def arrays(queue):
 
 @pytest.mark.parametrize("name", ["maximum", "minimum"])
 @pytest.mark.parametrize("made", MADE)
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(4)
 def test_fused_extremes_keep_nan_of_both_sides(made, name, arrays):
     extreme, other = getattr(F, name), MADE[made]
     reference = getattr(np, name)

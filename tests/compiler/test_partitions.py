@@ -33,6 +33,7 @@ def partitions(report):
 
 @pytest.mark.parametrize("dtype", TOLERANCE)
 @pytest.mark.parametrize("form", ATTENTION)
+@pytest.mark.sweep(2)
 def test_attention_is_one_partition(form, dtype, make):
     options, n_queries, n_keys, heads = ATTENTION[form]
     if "attn_mask" in options:
@@ -97,6 +98,7 @@ CHAINS = {
 
 @pytest.mark.parametrize("dtype", TOLERANCE)
 @pytest.mark.parametrize("chain", CHAINS)
+@pytest.mark.sweep(2)
 def test_product_with_post_ops_is_one_partition(chain, dtype, make):
     w, b = make(24, 32) / 6, make(24)
     report = compiled_as_eager(

@@ -39,6 +39,7 @@ WAYS = {
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", ROWS)
+@pytest.mark.sweep(2)
 def test_signs_of_zero(name, way, queue):
     function, reference = ROWS[name]
     if way == "called":

@@ -15,7 +15,7 @@ def test_the_file_is_small_and_complete():
     assert PATH.stat().st_size < 1_000_000
 
 
-@pytest.mark.sweep(20)
+@pytest.mark.sweep(40)
 @pytest.mark.parametrize("index", range(len(PROGRAMS)))
 def test_programs_match_torch_in_every_way_to_call(index):
     program, references = PROGRAMS[index]

@@ -126,7 +126,7 @@ _NARROW = (
     "masked-groups",
 )
 CASES += [c.as_dtype("bfloat16") for c in CASES if c.name in _NARROW]
-TestCases = checked(CASES, sweep=3)
+TestCases = checked(CASES, sweep=6)
 
 
 @pytest.mark.slow
@@ -165,6 +165,7 @@ def _operands(queue, dtype="float32", seed=0):
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("kind", ["bool", "float"])
 @pytest.mark.parametrize("shape", [(5, 7), (2, 1, 5, 7), (2, 1, 1, 7), (6, 5, 7)])
+@pytest.mark.sweep(3)
 def test_queries_without_keys_give_zeros(shape, kind, dtype, queue):
     visible = np.random.default_rng(1).random(shape) > 0.4
     visible[..., 0, :] = False

@@ -199,7 +199,7 @@ def test_products_return_bfloat16_and_equal_a_manual_cast(name, queue):
 
 @pytest.mark.filterwarnings("ignore:kl_div. reduction='mean'")
 @pytest.mark.parametrize("name", SUMS)
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(4)
 def test_sums_norms_and_losses_return_float32(name, queue):
     with sycl_dnn.autocast("bfloat16"):
         actual = SUMS[name](Values(queue, "bfloat16"))
@@ -216,6 +216,7 @@ def test_sums_norms_and_losses_return_float32(name, queue):
 
 @pytest.mark.parametrize("name", KEPT)
 @pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
+@pytest.mark.sweep(2)
 def test_other_functions_keep_the_dtype_of_their_input(name, dtype, queue):
     with sycl_dnn.autocast("bfloat16"):
         assert names(KEPT[name](Values(queue, dtype))) == {dtype}

@@ -22,7 +22,7 @@ def test_every_function_has_an_example(module):
     assert set(docstring_examples.read(module.__file__)) == set(module.__all__)
 
 
-@pytest.mark.sweep(16)
+@pytest.mark.sweep(32)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_example_runs(name):
     (case,) = doctest.DocTestFinder(recurse=False).find(FUNCTIONS[name], name)

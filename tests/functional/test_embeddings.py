@@ -36,7 +36,7 @@ CASES = [
          Spec((11, 5), layout="transposed")),
 ]  # fmt: skip
 CASES += [c.as_dtype(d) for c in CASES[:3] for d in ("bfloat16", "float16")]
-TestCases = checked(CASES)
+TestCases = checked(CASES, sweep=2)
 
 
 OPTIONS = [
@@ -225,6 +225,7 @@ ROWS = [([2, 2, 2], [1, 6, 0], [0, 2, 2])]
         (*LISTS, "sum", True, False), (*LISTS, "sum", False, True),
     ],
 )  # fmt: skip
+@pytest.mark.sweep(2)
 def test_bags(indices, offsets, mode, weighted, last, padding, queue):
     rng = np.random.default_rng(0)
     indices, weight = np.array(indices), rng.standard_normal((7, 5)).astype("f4")

@@ -195,7 +195,7 @@ def reference(name, dtype, queue):
     return dpnp.asnumpy(eval(CALLS[name], known))
 
 
-@pytest.mark.sweep(24)
+@pytest.mark.sweep(48)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("name", "dtype"), DRAWN)
 def test_each_dtype_is_correct_or_refused_by_name(name, dtype, queue):

@@ -46,7 +46,7 @@ def _both(mask):
     return function
 
 
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(6)
 @pytest.mark.parametrize("mode", ["fast", "propagate"])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
 @pytest.mark.parametrize("kind", ["none", "lowest", "some", "nan", "infinite"])
@@ -109,6 +109,7 @@ def _scores_as_keys(queue, scores):
 
 @pytest.mark.parametrize("mode", ["fast", "propagate"])
 @pytest.mark.parametrize("rule", ["causal", "bool", "numbers", "both"])
+@pytest.mark.sweep(2)
 def test_masked_keys_do_not_replace_scores_of_minus_infinity(queue, rule, mode):
     """A query whose visible scores are all minus infinity gives NaN or 0."""
     seen = np.tril(np.ones((3, 3), bool))

@@ -23,7 +23,7 @@ def fits(number, dtype):
     return dtype != "uint8" or isinstance(number, float) or number >= 0
 
 
-@pytest.mark.sweep(12)
+@pytest.mark.sweep(24)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_number_equals_an_array_of_it(name, dtype, queue):

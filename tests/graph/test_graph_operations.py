@@ -14,7 +14,7 @@ ELSEWHERE = {"dropout", "wildcard"}
 
 
 @pytest.mark.parametrize(("case", "dtype"), CASES_BY_TYPE, ids=lambda v: str(v))
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(8)
 def test_single_operation(case, dtype, queue):
     kind = "cpu" if queue.sycl_device.is_cpu else "gpu"
     graph, arrays = build(case, dtype, kind)

@@ -18,6 +18,7 @@ def _pooled(x, name):
 @pytest.mark.parametrize("channels", [3, 8, 16, 24])
 @pytest.mark.parametrize("data_format", ["NCX", "NXC"])
 @pytest.mark.parametrize("operation", ["add", "multiply", "maximum"])
+@pytest.mark.sweep(4)
 def test_a_post_op_operand_of_the_pooled_shape(name, channels, data_format, operation, queue, kind):
     rng = np.random.default_rng(0)
     x = rng.standard_normal((2, channels, 12, 12), "f4")

@@ -30,6 +30,7 @@ def _expected(x, w, groups):
     ("shape", "groups"),
     [((4, 32, 12, 12), 8), ((2, 64, 40, 40), 32), ((3, 6, 7, 5), 3), ((8, 40, 9, 9), 4)],
 )
+@pytest.mark.sweep(2)
 def test_a_norm_of_groups(queue, shape, groups, layout):
     rng = np.random.default_rng(5)
     x, w = rng.standard_normal(shape) + 3, rng.uniform(0.5, 1.5, shape[1])

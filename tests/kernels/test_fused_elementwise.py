@@ -33,7 +33,7 @@ VIEWS = {
 }
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(12)
 @pytest.mark.parametrize("second", VIEWS)
 @pytest.mark.parametrize("first", VIEWS)
 def test_every_pair_of_layouts(first, second, on_queue):
@@ -46,6 +46,7 @@ def test_every_pair_of_layouts(first, second, on_queue):
 
 @pytest.mark.parametrize("n", [0, 1, 2, 15, 16, 17, 63, 255, 4095, 4096, 4097, 70_001])
 @pytest.mark.parametrize("rows", [1, 3])
+@pytest.mark.sweep(3)
 def test_sizes_around_vectors_and_spans(n, rows, on_queue):
     a = _numbers((rows, n + 3), "float32")
     result = F.floor(on_queue(a)[:, :n]).asnumpy()
@@ -60,7 +61,7 @@ def test_an_array_without_axes(on_queue):
 
 @pytest.mark.parametrize("dtype", INTEGERS)
 @pytest.mark.parametrize("name", ["add", "sub", "mul", "maximum", "minimum", "fmod", "remainder"])
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(4)
 def test_integers_match_numpy(name, dtype, on_queue):
     a, b = _numbers((7, 33), dtype), _numbers((33,), dtype)
     b[b == 0] = 3
@@ -71,6 +72,7 @@ def test_integers_match_numpy(name, dtype, on_queue):
 
 @pytest.mark.parametrize("mode", ["floor", "trunc"])
 @pytest.mark.parametrize("dtype", INTEGERS)
+@pytest.mark.sweep(2)
 def test_integer_division_by_zero_or_overflow_does_not_crash(dtype, mode, on_queue):
     limits = np.iinfo(dtype)
     a = np.array([limits.min, limits.min, limits.max, 5, 0], dtype)
@@ -83,7 +85,7 @@ def test_integer_division_by_zero_or_overflow_does_not_crash(dtype, mode, on_que
 FLOATS = ("float32", "float16", "bfloat16")
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("to", [*FLOATS, *INTEGERS, "bool"])
 @pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS, "bool"])
 def test_conversions(dtype, to, on_queue):

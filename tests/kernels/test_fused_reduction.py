@@ -103,7 +103,7 @@ def test_every_layout(view, name, on_queue):
 
 @pytest.mark.parametrize("n", [1, 2, 3, 15, 16, 17, 31, 33, 63, 64, 65, 100, 1000, 4095, 4097])
 @pytest.mark.parametrize("rows", [1, 5, 70])
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(6)
 def test_sizes_around_vectors_and_blocks(n, rows, on_queue):
     a = RNG.uniform(-1, 1, (rows, n)).astype("f4")
     x, turned = on_queue(a), on_queue(np.ascontiguousarray(a.T))
@@ -306,6 +306,7 @@ def test_vectors_run_along_a_sufficiently_long_axis():
 
 @pytest.mark.parametrize("n", [15, 16, 17, 24, 31, 32])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.sweep(3)
 def test_several_passes_over_rows_of_about_a_vector(n, dtype, queue):
     values = np.random.default_rng(n).integers(-4, 5, (300, n)).astype("f4")
     values[3, n - 1], values[4, 0], values[5] = np.nan, np.inf, -np.inf

@@ -40,7 +40,7 @@ def last_places(a, axis, wins):
 
 @pytest.mark.parametrize("is_reversed", [False, True])
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(6)
 def test_sums_of_every_size(shape, is_reversed, on_queue):
     a = RNG.uniform(-1, 1, shape).astype("f4")
     for axis in range(a.ndim):

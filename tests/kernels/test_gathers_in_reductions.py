@@ -44,7 +44,7 @@ def test_coordinates_in_sums(shape, on_queue):
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int32"])
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(9)
 def test_rows_by_index(shape, dtype, on_queue):
     a = RNG.integers(-3, 4, shape)
     rows, columns = (RNG.integers(-1, n + 1, n) for n in shape)

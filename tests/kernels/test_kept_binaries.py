@@ -149,6 +149,7 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.sweep(2)
 def test_damaged_files_are_rewritten(build, kept, damage):
     assert build()
     path = _only(kept)

@@ -148,7 +148,7 @@ INSIDE = {
 }
 
 
-@pytest.mark.sweep(16)
+@pytest.mark.sweep(32)
 @pytest.mark.parametrize("view", INSIDE)
 @pytest.mark.parametrize(
     ("name", "layout", "place"),

@@ -20,6 +20,7 @@ def rows(m, k):
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize(("m", "k"), [(1, 64), (2, 16), (5, 37), (33, 8)])
 @pytest.mark.parametrize("kernels", ["auto", "never"])
+@pytest.mark.sweep(3)
 def test_both_parts_together_have_16_bits(queue, dtype, m, k, kernels):
     x = F.astype(dpnp.asarray(rows(m, k), sycl_queue=queue), dtype)
     with sycl_dnn.kernel_mode(kernels):

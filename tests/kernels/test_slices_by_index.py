@@ -29,6 +29,7 @@ def wanted_of(x, axis, numbers):
 
 @pytest.mark.parametrize("kind", ["int32", "int64"])
 @pytest.mark.parametrize("case", CASES)
+@pytest.mark.sweep(2)
 def test_slices_and_their_gradient(case, kind, queue):
     shape, axis, m = case
     x, numbers = chosen(shape, axis, m, kind)

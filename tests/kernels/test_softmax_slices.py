@@ -110,7 +110,7 @@ def test_compiled_functions_keep_the_softmax_primitive_before_products(queue):
 @pytest.mark.parametrize("length", [5, 16, 37, 131, 700])
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(4)
 def test_one_nan_makes_a_row_nan(queue, dtype, value, length):
     x = np.random.default_rng(4).standard_normal((6, length))
     x[2, length // 2], x[4, -1] = value, value
@@ -128,7 +128,7 @@ def test_one_nan_makes_a_row_nan(queue, dtype, value, length):
 @pytest.mark.parametrize(
     ("dtype", "tolerance"), [("float32", 2e-6), ("bfloat16", 4e-3), ("float16", 1e-3)]
 )
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(4)
 def test_exponentials_are_kept_between_passes(queue, dtype, tolerance, length):
     """In the result, of narrow types in local memory up to a length; also beside other results."""
     x = placed(np.random.default_rng(5).standard_normal((5, length)), queue, dtype=dtype)

@@ -105,7 +105,7 @@ def wanted(name, scores):
 @pytest.mark.parametrize("mode", ["auto", "never"])
 @pytest.mark.parametrize("scores", SCORES)
 @pytest.mark.parametrize("name", CASES)
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(9)
 def test_attention_and_the_cache_match_numpy(name, scores, mode):
     with sycl_dnn.kernel_mode(mode):
         actual = run(name, SCORES[scores])

@@ -57,7 +57,7 @@ def way(request, monkeypatch):
     return request.param
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("kind", KINDS)
 def test_rows_match_the_gguf_library(kind, way):
     raw, expected = blocks(kind)
@@ -66,7 +66,7 @@ def test_rows_match_the_gguf_library(kind, way):
     np.testing.assert_allclose(dpnp.asnumpy(actual), expected, rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.sweep(6)
+@pytest.mark.sweep(12)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("rows", [1, 3, 8, 9, 40])
 def test_products_equal_those_of_the_decoded_matrix(kind, rows, monkeypatch):
@@ -92,6 +92,7 @@ def test_many_rows_by_matrices_of_any_width(n):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.sweep(4)
 def test_rows_are_looked_up(kind, way):
     raw, expected = blocks(kind)
     ids = np.array([[47, 0, 16], [15, 31, 0]], np.int32)
@@ -167,7 +168,7 @@ def test_gradients_of_the_other_operands(rows, kind):
 
 
 @pytest.mark.parametrize("kind", ["F16", "BF16", "Q8_0", "Q4_0", "Q4_1"])
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(9)
 def test_weights_of_a_file_stay_packed(tmp_path, kind):
     path = write_gguf(tmp_path / "a.gguf", gguf.GGMLQuantizationType[kind])
     expected, lm = llm.load(path), llm.load(path, dtype="stored")
@@ -218,7 +219,7 @@ def test_the_whole_model_has_gradients_of_its_other_parameters(tmp_path):
     np.testing.assert_allclose(slope(llm.load(path, dtype="stored").module), expected, atol=1e-4)
 
 
-@pytest.mark.sweep(6)
+@pytest.mark.sweep(12)
 @pytest.mark.parametrize("rows", [1, 2, 3, 8, 9])
 @pytest.mark.parametrize("gate", ["", *packed_blocks.GATES])
 @pytest.mark.parametrize("kind", ["Q4_1", "Q4_1 in tiles"])

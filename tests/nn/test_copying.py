@@ -61,6 +61,7 @@ def check_equal(net, other):
 
 @pytest.mark.parametrize("copied", COPIES, ids=["pickle", "deepcopy"])
 @pytest.mark.parametrize("name", CLASSES)
+@pytest.mark.sweep(2)
 def test_each_module_is_copied_with_its_attributes(name, copied):
     arguments = ARGUMENTS.get(name)
     if arguments is None:

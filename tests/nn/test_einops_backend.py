@@ -54,6 +54,7 @@ def test_values_match_numpy(case, x):
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+@pytest.mark.sweep(2)
 def test_gradients_match_finite_differences(case, x):
     net = Apply(case)
 

@@ -171,6 +171,7 @@ def test_indirectly_reached_parameters_have_gradients_of_the_plain_layer(way, x)
 
 
 @pytest.mark.parametrize("way", WAYS)
+@pytest.mark.sweep(2)
 def test_indirectly_reached_parameters_are_trained(way, x):
     net, opt = Net(way), optim.SGD(0.01)
 

@@ -71,7 +71,7 @@ def add(net, y):
 
 @pytest.mark.parametrize("kind", [Stats, Slotted, Record, WithArrays, Table])
 @pytest.mark.parametrize("place", ["attribute", "list", "bound method"])
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(4)
 def test_objects(way, x, kind, place):
     stats = kind()
     if place == "attribute":

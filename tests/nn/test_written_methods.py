@@ -115,6 +115,7 @@ WRITERS = {
 
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.sweep(3)
 def test_values_that_torch_would_have_changed_are_changed_or_refused(reader, name):
     write, function = WRITERS[name]
     net = Net(lambda x, y: READERS[reader](x, write))
@@ -177,6 +178,7 @@ WAYS = {
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", WRITES)
+@pytest.mark.sweep(2)
 def test_buffers_are_written_as_in_torch(name, way):
     write, function = WRITES[name]
     net, values = Counting(write), np.array([1.0, -2.0, 3.0], "f4")

@@ -111,6 +111,7 @@ def subtracted(stream, a, b):
 
 
 @pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.sweep(3)
 def test_one_token_of_permuted_heads_broadcasts(engine, stream, order):
     for shape in with_ones((8, 12, 3, 16)):
         a = transposed(engine.sycl_queue, shape, order)

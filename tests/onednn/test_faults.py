@@ -66,6 +66,7 @@ def test_fault_is_warned_of(name, stream):
 
 
 @pytest.mark.parametrize("row", [row for row in dnnl.PRIMITIVES if "backward" in row])
+@pytest.mark.sweep(3)
 def test_warnings_only_where_values_are_wrong(row, stream):
     for call in calls_by_row()[row]:
         try:

@@ -34,6 +34,7 @@ def stream(engine, queue):
 @pytest.mark.parametrize("first", _STRIDES)
 @pytest.mark.parametrize("algorithm", ["resampling_nearest", "resampling_linear"])
 @pytest.mark.parametrize("channels", [1, 3, 15, 16, 17])
+@pytest.mark.sweep(3)
 def test_resampling_one_pixel(layout, first, algorithm, channels, engine, queue, stream):
     dst = dnnl.MemoryDesc((2, channels, 3, 5), "f32", layout)
     x = np.random.default_rng(0).standard_normal((2, channels), "f4")

@@ -52,7 +52,7 @@ def clipped(way, grads, order):
     return (sycl_dnn.compile(call) if way == "new, compiled" else call)(grads)
 
 
-@pytest.mark.sweep(8)
+@pytest.mark.sweep(32)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("kind", VALUES)
 @pytest.mark.parametrize("way", ["in place", "in place, compiled", "new", "new, compiled"])
@@ -142,6 +142,7 @@ def test_parameters_in_place_of_gradients_are_refused(call):
 
 @pytest.mark.parametrize("name", ["amax", "amin", "max", "min"])
 @pytest.mark.parametrize("dim", [None, 0, 1])
+@pytest.mark.sweep(2)
 def test_extremes_of_arrays_with_nan_are_nan(name, dim):
     values = np.array([[1.0, NAN, 2.0], [-INF, -INF, -INF], [INF, -1.0, 3.0]], "f4")
     call = lambda x: getattr(F, name)(x) if dim is None else getattr(F, name)(x, dim)  # noqa: E731

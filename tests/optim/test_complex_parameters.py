@@ -36,6 +36,7 @@ def on(queue, *arrays):
 
 @pytest.mark.parametrize("is_compiled", [False, True])
 @pytest.mark.parametrize("name", RULES)
+@pytest.mark.sweep(2)
 def test_updates_are_those_of_the_pairs(name, is_compiled, queue):
     opt, values = getattr(optim, name)(**RULES[name]), drawn(3, 4)
     weights, pairs = on(queue, values, np.stack([values.real, values.imag], -1))

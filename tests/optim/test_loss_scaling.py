@@ -58,6 +58,7 @@ def test_an_overflowing_scale_is_kept():
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
 @pytest.mark.parametrize("bad", BAD)
+@pytest.mark.sweep(2)
 def test_one_nonfinite_gradient_skips_the_step(bad, dtype):
     scaler, opt = optim.GradScaler(), optim.Adam()
     params = {"a": on_device(np.ones((3, 4)), dtype), "b": on_device(np.ones(5))}

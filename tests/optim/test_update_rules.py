@@ -138,7 +138,7 @@ def close(a, b, tolerance=2e-5):
 
 
 @pytest.mark.parametrize(("name", "options"), ROWS, ids=IDS)
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(6)
 def test_steps_match_torch(name, options, request):
     found = trained(getattr(optim, name)(LR, **options))
     close(found, stored()[f"{request.node.callspec.id} number few"], 3e-5)
@@ -172,7 +172,7 @@ def test_stored_answers_are_those_of_torch():
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(6)
 def test_a_step_of_bfloat16_parameters_is_one_of_float32_rounded(name):
     opt, rng = getattr(optim, name)(LR), np.random.default_rng(2)
     params = as_dtype(on_device(initial()), "bfloat16")
@@ -242,7 +242,7 @@ MUON = [
 
 
 @pytest.mark.parametrize("name", MAXIMIZE)
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(4)
 def test_maximizing_matches_torch(name):
     close(trained(getattr(optim, name)(LR, maximize=True)), stored()[f"{name} maximize"], 3e-5)
 

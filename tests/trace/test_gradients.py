@@ -123,6 +123,7 @@ FUNCTIONS = {
 
 @pytest.mark.parametrize("way", ["eager", "compiled", "jvp", "compiled jvp"])
 @pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.sweep(2)
 def test_a_value_is_differentiated_once(name, way):
     function, value, first, second = FUNCTIONS[name]
     a, b, da, db = map(on_device, (A, B, DA, DB))

@@ -58,6 +58,7 @@ WRITES = {
 
 @pytest.mark.parametrize("name", WRITES)
 @pytest.mark.parametrize("is_tied", [False, True])
+@pytest.mark.sweep(2)
 def test_writes_change_the_parameter_and_those_tied_to_it(name, is_tied):
     write, expected = WRITES[name]
     net, other = nn.Linear(3, 2), nn.Linear(3, 2)

@@ -60,7 +60,7 @@ SIGNS = {"positive": dpnp.abs, "mixed": lambda a: a, "lopsided": lambda a: F.har
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("sign", SIGNS)
 @pytest.mark.parametrize("dtype", [None, "bfloat16"])
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(6)
 def test_forms(form, sign, dtype, make, queue):
     function, *shapes = FORMS[form]
     x, w, b = (make(*s) for s in shapes)

@@ -41,6 +41,7 @@ def _block(make, channels=16):
 
 @pytest.mark.parametrize("dtype", [None, "bfloat16"])
 @pytest.mark.parametrize(("batch", "times"), [(8, 8), (12, 12), (5, 5)])
+@pytest.mark.sweep(2)
 def test_slicing_gives_equal_results_in_less_memory(batch, times, dtype, small_cache, make):
     function, x = _block(make), make(batch, 16, 24, 24)
     options = {"dtype": dtype, "tolerance": TOLERANCE[dtype]}

@@ -164,6 +164,7 @@ PAIRS = {
 
 @pytest.mark.parametrize("pair", PAIRS)
 @pytest.mark.parametrize("combine", [F.mul, F.sub, F.maximum], ids=lambda f: f.__name__)
+@pytest.mark.sweep(3)
 def test_two_views_of_one_value_are_both_read(make, combine, pair):
     """The result of a step fused into its producer is not written, so no other view may read it."""
     (first, second), w = PAIRS[pair], make(4, 4)

@@ -234,6 +234,7 @@ def drawn(seed, n):
 @pytest.mark.parametrize("size", [(6, 40), (600, 500)])
 @pytest.mark.parametrize("seed", [*range(3), *(pytest.param(s, marks=pytest.mark.slow)
                                                for s in range(3, 15))])  # fmt: skip
+@pytest.mark.sweep(2)
 def test_drawn_functions_have_equal_values(seed, size, queue):
     x = normal(queue, *size, seed=seed)
     function = drawn(seed, 12)

@@ -40,6 +40,7 @@ def _kernels(compiled, *args):
         ((5, 130, 4, 140), (0, 2, 3, 1)),
     ],
 )
+@pytest.mark.sweep(3)
 def test_every_bit_of_any_order(dtype, shape, perm, queue, monkeypatch):
     if dtype.endswith("32"):  # oneDNN's reorder with AVX-512
         monkeypatch.setattr(turned_copies, "cpu_has_avx512", lambda: False)

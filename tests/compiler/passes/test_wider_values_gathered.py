@@ -71,7 +71,7 @@ def _written(report):
 )  # fmt: skip
 @pytest.mark.parametrize("rows", [1, 2, 7])
 @pytest.mark.parametrize("dtype", [None, "bfloat16"])
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(6)
 def test_parts_are_written_in_place(function, n_written, rows, dtype, make, queue):
     w, x = make(16, 16) / 4, make(rows, 16)
     options = {"dtype": dtype, "tolerance": TOLERANCE[dtype]}

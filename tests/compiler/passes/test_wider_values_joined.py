@@ -20,6 +20,7 @@ def _joined(report):
 
 @pytest.mark.parametrize("shape", [(2, 16, 64), (1, 128, 64), (3, 1, 64)], ids=str)
 @pytest.mark.parametrize("dtype", [None, "bfloat16"])
+@pytest.mark.sweep(2)
 def test_queries_keys_and_values_are_one_product(shape, dtype, make, on_device):
     p, x = on_device(bert.random_parameters(BERT)), make(*shape)
     function = lambda a: bert.forward(p, BERT, a)  # noqa: E731
@@ -109,7 +110,7 @@ def _flattened(x, w, b):
 )  # fmt: skip
 @pytest.mark.parametrize("rows", [1, 2, 9])
 @pytest.mark.parametrize("dtype", [None, "bfloat16"])
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(4)
 def test_products_are_joined_depending_on_their_readers(function, n_joined, rows, dtype, make):
     w, b = [make(16, 32) / 6 for _ in range(3)], [make(16) for _ in range(3)]
     x = make(rows, 32)

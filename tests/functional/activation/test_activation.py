@@ -48,7 +48,7 @@ KINDS = ["gelu", "sigmoid", "selu", "softplus", "hardshrink", "threshold"]
 SHAPED = [make(n, s, FUNCTIONS[n][0]) for n in KINDS for s in SHAPES[1:]]
 HALF = [make(n, SHAPES[0], FUNCTIONS[n][0], "float16") for n in KINDS]
 CASES = VARIANTS + NARROW + SHAPED + HALF
-TestCases = checked(CASES, sweep=4)
+TestCases = checked(CASES, sweep=8)
 
 
 DELICATE = [-1e4, -100.0, -50.0, -30.0, -20.0, -3.0, -0.5, -1e-7, 0.0, 1e-7, 0.5, 3.0, 17.0, 20.0,
@@ -96,6 +96,7 @@ INPLACE = ["celu", "elu", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu", 
 
 
 @pytest.mark.parametrize("name", INPLACE)
+@pytest.mark.sweep(2)
 def test_inplace_writes_the_input(name, queue):
     function, kwargs = getattr(F, name), FUNCTIONS[name][-1]
     values = np.linspace(-7, 7, 24).reshape(2, 3, 4)

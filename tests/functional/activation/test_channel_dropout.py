@@ -29,6 +29,7 @@ def _kept(after, empty, lead):
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
 @pytest.mark.parametrize(("name", "shape", "lead"), CHANNELS)
+@pytest.mark.sweep(2)
 def test_whole_channels_are_dropped_and_gradients_are_the_mask(name, shape, lead, dtype, queue):
     p, x = 0.3, to_device(np.random.default_rng(0).uniform(1, 2, shape), dtype, queue)
     y, pullback = sycl_dnn.vjp(getattr(F, name), x, p, seed=5)

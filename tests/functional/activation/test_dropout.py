@@ -21,7 +21,7 @@ def values_of(shape):
     return np.random.default_rng(0).uniform(1, 2, shape)
 
 
-@pytest.mark.sweep(6)
+@pytest.mark.sweep(12)
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
 @pytest.mark.parametrize(("shape", "layout"), SHAPES)
 @pytest.mark.parametrize("p", [0.1, 0.5, 0.9])

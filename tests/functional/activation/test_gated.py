@@ -42,7 +42,7 @@ CASES += [make("prelu", args) for args in PRELU]
 CASES += [make("glu", args, "bfloat16") for args in GLU[:2]]
 CASES += [make("prelu", args, "bfloat16") for args in PRELU[:4]]
 CASES += [make("glu", GLU[0], "float16"), make("prelu", PRELU[0], "float16")]
-TestCases = checked(CASES, sweep=4)
+TestCases = checked(CASES, sweep=8)
 
 
 def test_refusals(queue):

@@ -31,7 +31,7 @@ def make(name, spec, dim, dtype="float32"):
 CASES = [make(n, *s) for n in FUNCTIONS for s in SPECS]
 CASES += [make(n, *s, "bfloat16") for n in FUNCTIONS for s in SPECS[1:5]]
 CASES += [make("softmax", *SPECS[1], "float16")]
-TestCases = checked(CASES, sweep=6)
+TestCases = checked(CASES, sweep=12)
 
 
 def test_extremes(queue):

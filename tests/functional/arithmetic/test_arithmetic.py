@@ -90,7 +90,7 @@ CASES = [
          (Spec((3, 4, 5), "distinct"), Spec((4, 1))), dtype="bfloat16",
          torch=of_torch("maximum")),
 ]  # fmt: skip
-TestCases = checked(CASES, sweep=2)
+TestCases = checked(CASES, sweep=4)
 
 
 def test_an_array_without_axes_does_not_widen(queue):

@@ -31,7 +31,7 @@ def expected(name, a, b):
     return np.where(is_outside, rest, result)
 
 
-@pytest.mark.sweep(6)
+@pytest.mark.sweep(18)
 @pytest.mark.parametrize(
     ("name", "first", "second"), list(itertools.product(FUNCTIONS, DTYPES, DTYPES))
 )

@@ -51,6 +51,7 @@ HOLOMORPHIC = {
 
 @pytest.mark.parametrize(("dtype", "tolerance"), WIDTHS)
 @pytest.mark.parametrize("name", HOLOMORPHIC)
+@pytest.mark.sweep(2)
 def test_holomorphic_functions_and_their_gradients(name, dtype, tolerance, queue, wide_enough):
     wide_enough(dtype)
     z, g = numbers(3, 4, dtype=dtype), numbers(3, 4, seed=1, dtype=dtype)
@@ -89,6 +90,7 @@ def test_arithmetic_and_its_gradients(name, dtype, tolerance, queue, wide_enough
 
 @pytest.mark.parametrize("name", _PAIRS)
 @pytest.mark.parametrize("other", [2.5, 3, 1 - 2j, "real"])
+@pytest.mark.sweep(2)
 def test_operands_of_other_kinds(name, other, queue):
     z, x = numbers(3, 4), np.random.default_rng(3).normal(size=(3, 4)).astype("f4")
     function = getattr(F, name)
@@ -234,6 +236,7 @@ def test_reductions(queue):
     [((3, 4), (4, 5)), ((2, 3, 4), (4, 5)), ((2, 1, 3, 4), (6, 4, 5)), ((4,), (4, 5)),
      ((3, 4), (4,)), ((4,), (4,)), ((0, 4), (4, 5))],
 )  # fmt: skip
+@pytest.mark.sweep(2)
 def test_products_of_matrices(shapes, dtype, tolerance, queue, wide_enough):
     wide_enough(dtype)
     a, b = (numbers(*shape, seed=n, dtype=dtype) for n, shape in enumerate(shapes))

@@ -80,7 +80,7 @@ _NARROW = ("signal", "image", "image-1x1", "image-groups", "image-depthwise", "i
 CASES += [case.as_dtype("bfloat16") for case in CASES if case.name in _NARROW]
 _HALF = CASES[3].as_dtype("float16")
 _EMPTY = _case("image-no-batch", F.conv2d, (0, 3, 5, 5), (4, 3, 3, 3), (4,), 1, 1)
-TestCases = checked([*CASES, replace(_EMPTY, has_gradient=False), _HALF], FALLS_BACK, sweep=2)
+TestCases = checked([*CASES, replace(_EMPTY, has_gradient=False), _HALF], FALLS_BACK, sweep=4)
 
 
 def test_result_is_channels_last(queue):
@@ -124,6 +124,7 @@ def _pointwise(x, w, dy, key, padding, groups):
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("is_last", [False, True])
 @pytest.mark.parametrize("case", _POINTWISE, ids=str)
+@pytest.mark.sweep(3)
 def test_windows_of_one_element(case, is_last, dtype, queue):
     """How they are computed depends on layout, stride and groups; what, does not."""
     shape, n_out, stride, padding, groups = case

@@ -64,7 +64,7 @@ _NARROW = ("signal", "image", "image-1x1", "image-groups", "image-depthwise", "i
            "volume", "volume-over-cut", "volume-small", "signal-lone")  # fmt: skip
 CASES += [case.as_dtype("bfloat16") for case in CASES if case.name in _NARROW]
 _HALF = CASES[3].as_dtype("float16")
-TestCases = checked([*CASES, _HALF], FALLS_BACK)
+TestCases = checked([*CASES, _HALF], FALLS_BACK, sweep=2)
 
 
 #: Arguments that are refused: shapes of input, weight, bias, other arguments, what is said.

@@ -29,6 +29,7 @@ DRAWS = {
 
 
 @pytest.mark.parametrize("name", DRAWS)
+@pytest.mark.sweep(2)
 def test_calls_that_capture_all_arrays_draw_anew(name, queue):
     held = dpnp.full((4, 8), 0.5, dtype="f4", sycl_queue=queue)
     nothing = dpnp.zeros(1, dtype="f4", sycl_queue=queue)

@@ -316,7 +316,7 @@ def test_without_axes(name, queue):
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "uint32", "uint64"])
 @pytest.mark.parametrize("name", [n for n, row in ROWS.items() if row.is_traceable
                                   and any(v.dtype.kind == "i" for v in row.arrays)])  # fmt: skip
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(4)
 def test_other_integer_dtypes_are_correct_or_refused_by_name(name, dtype, queue):
     row = ROWS[name]
     args = _on_device(row.arrays, queue, dtype, _offset)

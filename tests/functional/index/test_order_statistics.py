@@ -30,7 +30,7 @@ CASES = [
     *(_case("quantile", 0.3, 1, interpolation=how)
       for how in ("lower", "higher", "nearest", "midpoint")),
 ]  # fmt: skip
-TestCases = checked(CASES, may_be_slow=True)
+TestCases = checked(CASES, sweep=3, may_be_slow=True)
 
 
 def test_medians_with_nan(queue):

@@ -27,7 +27,7 @@ CASES = [
     _case("amax", True, "bfloat16"),
     _case("mean", False, args=(X, 0, Spec((7, 3), "places", high=4), Spec((7, 3)))),
 ]  # fmt: skip
-TestCases = checked(CASES, may_be_slow=True)
+TestCases = checked(CASES, sweep=2, may_be_slow=True)
 
 
 def test_equal_extremes_share_the_gradient(queue):

@@ -65,7 +65,7 @@ CASES += [
     make(LOGITS, (Spec((3, 5, 7)), UNIT), "float16", reduction="mean"),
     make("kl_div", (Spec((3, 5, 7)), UNIT), "bfloat16", reduction="sum"),
 ]  # fmt: skip
-TestCases = checked(CASES, sweep=6)
+TestCases = checked(CASES, sweep=12)
 
 
 def compare(name, values, queue, **kwargs):

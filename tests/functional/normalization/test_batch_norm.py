@@ -62,7 +62,7 @@ CASES += [
     for c in CASES
     if c.name.rpartition("-")[0] in _NARROW and c.name.endswith(("training", "evaluated"))
 ]
-TestCases = checked(CASES, sweep=6)
+TestCases = checked(CASES, sweep=12)
 
 
 def _made(queue, *shape, dtype="f4"):

@@ -109,7 +109,7 @@ CASES += [
     if c.name.split("-", 1)[1].rpartition("-")[0] in _NARROW
     and c.name.endswith(("affine", "running"))
 ]
-TestCases = checked(CASES, sweep=6)
+TestCases = checked(CASES, sweep=18)
 
 
 def _made(queue, *shape):

@@ -65,7 +65,7 @@ CASES += [
 ]  # fmt: skip
 _NARROW = ("rows", "two-axes", "bare", "wide", "strided", "shifted")
 CASES += [c.as_dtype("bfloat16") for c in CASES if c.name.endswith(_NARROW)]
-TestCases = checked(CASES, sweep=2)
+TestCases = checked(CASES, sweep=4)
 
 
 def test_weights_of_another_dtype(queue):

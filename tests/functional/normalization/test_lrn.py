@@ -52,7 +52,7 @@ CASES = [
 ]  # fmt: skip
 _NARROW = ("images", "strong", "odd-channels", "odd-channels-narrow", "even", "channels-last")
 CASES += [c.as_dtype("bfloat16") for c in CASES if c.name in _NARROW]
-TestCases = checked(CASES, sweep=2)
+TestCases = checked(CASES, sweep=6)
 
 
 _REFUSED = [

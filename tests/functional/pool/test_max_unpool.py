@@ -33,7 +33,7 @@ def case(name, dtype="float32", layout="plain"):
 CASES = [case(n) for n in WINDOWS]
 CASES += [case("2d", layout=how) for how in ("channels_last", "strided", "reversed")]
 CASES += [case("2d", dtype) for dtype in ("bfloat16", "float16")]
-TestCases = checked(CASES)
+TestCases = checked(CASES, sweep=2)
 
 
 @pytest.mark.parametrize("rank", [1, 2, 3])

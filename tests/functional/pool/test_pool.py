@@ -101,7 +101,7 @@ _INDEXED = [
     for c in CASES
     if c.name.startswith(("max", "adaptive_max"))
 ]
-TestCases = checked([*CASES, *_HALF, *_INDEXED], FALLS_BACK, sweep=6)
+TestCases = checked([*CASES, *_HALF, *_INDEXED], FALLS_BACK, sweep=12)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
@@ -223,6 +223,7 @@ POOLS = {
 
 @pytest.mark.parametrize("mode", ["fast", "propagate"])
 @pytest.mark.parametrize("name", POOLS)
+@pytest.mark.sweep(2)
 def test_second_derivatives_of_no_images(name, mode, queue):
     pool = POOLS[name]
     x = dpnp.zeros((0, 5, 7, 9), dtype="f4", sycl_queue=queue)

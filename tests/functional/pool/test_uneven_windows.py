@@ -29,7 +29,7 @@ def averages(x, sizes):
         ((2, 17, 33, 34), (33, 9)),
     ],
 )  # fmt: skip
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(4)
 def test_values_and_gradients(layout, shape, sizes, queue):
     values = np.random.default_rng(0).standard_normal(shape).astype("f4")
     stored = dpnp.asarray(np.ascontiguousarray(values.transpose(layout)), sycl_queue=queue)

@@ -91,7 +91,7 @@ CASES = [
         dtype="bfloat16",
     ),
 ]
-TestCases = checked(CASES, sweep=2)
+TestCases = checked(CASES, sweep=4)
 
 
 def test_integers_are_exact(queue):

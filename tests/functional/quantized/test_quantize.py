@@ -19,6 +19,7 @@ WAYS = [((3, 8), None, None), ((3, 8), 0, None), ((3, 8), 1, None), ((3, 32), 1,
 @pytest.mark.parametrize("zero", [False, True])
 @pytest.mark.parametrize(("shape", "axis", "group"), WAYS)
 @pytest.mark.parametrize("dtype", RANGES)
+@pytest.mark.sweep(3)
 def test_dequantize_and_quantize(dtype, shape, axis, group, zero, queue):
     sample = Sample(queue, shape, dtype, axis, group, zero)
     numbers = F.dequantize(sample.tensor)
@@ -57,7 +58,7 @@ def test_bfloat16(queue):
 @pytest.mark.parametrize("symmetric", [True, False])
 @pytest.mark.parametrize(("shape", "axis", "group"), WAYS)
 @pytest.mark.parametrize("dtype", RANGES)
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(6)
 def test_dynamic_scales_reach_every_element(dtype, shape, axis, group, symmetric, queue):
     if symmetric and dtype.startswith("u"):
         return

@@ -46,6 +46,7 @@ KINDS = [(a, w, z) for a in ("int8", "uint8") for w in ("int8", "uint8") for z i
 @pytest.mark.parametrize("out", OUTS)
 @pytest.mark.parametrize("axis", [None, 0])
 @pytest.mark.parametrize(("source", "weights", "zero"), KINDS)
+@pytest.mark.sweep(3)
 def test_linear_is_exact(source, weights, zero, axis, out, queue, recwarn):
     x = Sample(queue, (2, 5, 24), source, zero=zero)
     w = Sample(queue, (7, 24), weights, axis, zero=zero, seed=1)
@@ -124,6 +125,7 @@ def _convolved(x, w, bias, rank, stride=1, padding=0, dilation=1, groups=1):
 @pytest.mark.parametrize("axis", [None, 0])
 @pytest.mark.parametrize("source", ["int8", "uint8"])
 @pytest.mark.parametrize("name", CONVOLUTIONS)
+@pytest.mark.sweep(3)
 def test_convolutions_are_exact(name, source, axis, out, queue, recwarn):
     rank, shape, kernel, options = CONVOLUTIONS[name]
     x = Sample(queue, shape, source, zero=source == "uint8")

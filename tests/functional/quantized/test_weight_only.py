@@ -17,6 +17,7 @@ COMPRESSED = [(None, None, False), (0, None, False), (0, None, True), (1, 16, Fa
 
 @pytest.mark.parametrize("dtype", RANGES)
 @pytest.mark.parametrize(("axis", "group", "zero"), COMPRESSED)
+@pytest.mark.sweep(3)
 def test_linear_with_quantized_weights(dtype, axis, group, zero, queue, recwarn):
     w = Sample(queue, (6, 64), dtype, axis, group, zero)
     x = np.random.default_rng(2).integers(-4, 5, (2, 3, 64)).astype("f4")

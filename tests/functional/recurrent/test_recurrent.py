@@ -82,7 +82,7 @@ def _quiet(recwarn):
     """float16 and bfloat16 with projections run in float32 on the CPU, which warns."""
 
 
-TestCases = checked(CASES, sweep=4)
+TestCases = checked(CASES, sweep=8)
 
 
 def _arrays(kind, queue, t=3, n=2, c=4, h=5, dtype="float32"):

@@ -32,7 +32,7 @@ CASES = [
     Case("pairwise-distance-p", F.pairwise_distance, (X, Spec((5,)), 3.0),
          {"keepdim": True}, torch="pairwise_distance", slack=5.0),
 ]  # fmt: skip
-TestCases = checked(CASES, may_be_slow=True)
+TestCases = checked(CASES, sweep=2, may_be_slow=True)
 
 
 def test_products_with_infinities(queue):

@@ -30,7 +30,7 @@ CASES = [
     for name, (shape, *rest) in _NORMALIZE.items()
 ]  # fmt: skip
 CASES += [c.as_dtype("bfloat16") for c in CASES if c.name in ("rows", "channels", "channels-last")]
-TestCases = checked(CASES)
+TestCases = checked(CASES, sweep=3)
 
 
 def test_refused(queue):

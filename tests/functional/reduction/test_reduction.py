@@ -79,7 +79,7 @@ CASES = [
     Case("max-dim-bf16", F.max, (Spec((3, 5, 2), "distinct"), 0),
          dtype="bfloat16", torch=lambda x, d: tuple(of_torch("max")(x, d))),
 ]  # fmt: skip
-TestCases = checked(CASES, sweep=6)
+TestCases = checked(CASES, sweep=12)
 
 
 @pytest.mark.parametrize("name", ["sum", "prod", "amax", "amin"])
@@ -177,6 +177,7 @@ def test_empty_results(name, shape, dim, queue):
 
 @pytest.mark.parametrize("shape", [(), (1,), (0,), (2, 3)])
 @pytest.mark.parametrize("dtype", ["float32", "uint8", "int64", "bool"])
+@pytest.mark.sweep(3)
 def test_no_axes_are_truth_of_each_element(shape, dtype, queue):
     """``dim=()`` reduces nothing here, as in torch, while sums reduce all axes."""
     x = (np.arange(math.prod(shape)) % 3).reshape(shape).astype(dtype)

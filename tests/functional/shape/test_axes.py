@@ -37,7 +37,7 @@ CASES += [named(f"unbind-{layout}", F.unbind, (Spec((2, 8, 5, 7), layout=layout)
 CASES += [c.as_dtype(d) for c in CASES for d in ("bfloat16", "float16")
           if c.name in ("unbind", "diagonal")]  # fmt: skip
 # oneDNN has only its reference for the selection in diag.
-TestCases = checked(CASES, may_be_slow=[c for c in CASES if c.function is F.diag])
+TestCases = checked(CASES, sweep=2, may_be_slow=[c for c in CASES if c.function is F.diag])
 
 
 def test_nan_off_the_diagonal_does_not_leak(queue):

@@ -64,7 +64,7 @@ CASES += [
     for mode, size, corners in [("bilinear", (5, 17), False), ("bicubic", (5, 17), True),
                                 ("bicubic", (13, 4), None)]
 ]  # fmt: skip
-TestCases = checked([*CASES, *_HALF], FALLS_BACK, sweep=3)
+TestCases = checked([*CASES, *_HALF], FALLS_BACK, sweep=6)
 
 
 @pytest.mark.parametrize("mode", ["nearest", "nearest-exact"])

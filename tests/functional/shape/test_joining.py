@@ -47,7 +47,7 @@ CASES += [
 ]
 NARROW = ("cat", "cat-channels", "cat-columns", "stack", "split")
 CASES += [c.as_dtype(d) for c in CASES for d in ("bfloat16", "float16") if c.name in NARROW]
-TestCases = checked(CASES)
+TestCases = checked(CASES, sweep=2)
 
 
 def test_cat_promotes(queue):

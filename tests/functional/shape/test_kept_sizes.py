@@ -29,7 +29,7 @@ LAYOUTS = {
 @pytest.mark.parametrize(("sizes", "factor", "taken", "counts"), ROWS, ids=str)
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("way", ["eager", "compiled"])
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(8)
 def test_nearest_with_kept_or_doubled_size(sizes, factor, taken, counts, layout, way):
     values = np.random.default_rng(0).standard_normal((2, 4, *sizes)).astype("f4")
     x = LAYOUTS[layout](F.asarray(values))

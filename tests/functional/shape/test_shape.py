@@ -44,7 +44,7 @@ CASES += [
 ]
 NARROW = ("reshape", "permute")
 CASES += [c.as_dtype(d) for c in CASES for d in ("bfloat16", "float16") if c.name in NARROW]
-TestCases = checked(CASES)
+TestCases = checked(CASES, sweep=2)
 
 
 def test_layouts_are_kept(queue):
