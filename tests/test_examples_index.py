@@ -4,8 +4,6 @@
 import re
 from pathlib import Path
 
-import pytest
-
 EXAMPLES = Path(__file__).parents[1] / "examples"
 INDEX = (EXAMPLES / "README.md").read_text(encoding="utf-8")
 LINK = re.compile(r"\]\(([\w/]+\.py)\)")
@@ -58,9 +56,8 @@ def test_rows_name_a_program_or_a_reason():
         assert (linked and linked[0] in PROGRAMS) or (ours == "none" and len(why) > 20), theirs
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_every_example_is_in_the_index(name):
-    assert name in LINK.findall(INDEX.partition("## oneDNN's examples")[0])
+def test_every_example_is_in_the_index():
+    assert set(PROGRAMS) <= set(LINK.findall(INDEX.partition("## oneDNN's examples")[0]))
 
 
 def test_every_file_of_the_index_exists():
