@@ -65,7 +65,7 @@ WAYS = {
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.parametrize("layout", ["dense", "transposed", "strided"])
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(4)
 def test_the_callers_array_has_what_was_written(name, way, layout, queue):
     function = FUNCTIONS[name]
     values = VALUES.astype("i4") if name == "integers" else VALUES

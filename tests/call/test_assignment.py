@@ -46,6 +46,7 @@ def by_numpy(name):
 
 
 @pytest.mark.parametrize("name", ASSIGNED)
+@pytest.mark.sweep(2)
 def test_values_and_gradients(name, x):
     def function(x):
         y = x * 2

@@ -100,6 +100,7 @@ WAYS = {
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 @pytest.mark.parametrize("function", CONSTANT + GRADIENTS)
+@pytest.mark.sweep(2)
 def test_gradients_in_no_grad_blocks_match_torch(function, way):
     x = F.arange(1, 4, dtype="float32")
     values = dpnp.asnumpy(x)

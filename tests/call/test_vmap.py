@@ -213,6 +213,7 @@ def test_other_axes_never_reach_the_batch(x):
         (lambda row: row + F.rand(64), 1), (lambda row: F.rand_like(F.ones(64)) + row, 1),
     ],
 )  # fmt: skip
+@pytest.mark.sweep(3)
 def test_random_numbers_of_mapped_arrays_differ(x, draw, count):
     ones = dpnp.ones((4, 64), dtype="f4", sycl_queue=x.sycl_queue)
     rows = dpnp.asnumpy(vmap(draw)(ones))

@@ -131,7 +131,7 @@ FUNCTIONS = (
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(4)
 def test_values_and_gradients_are_those_of_running_functions(function, queue):
     x = dpnp.asarray(np.random.default_rng(0).normal(size=(3, 3)).astype("f4"), sycl_queue=queue)
 

@@ -55,6 +55,7 @@ def one(queue):
 
 
 @pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.sweep(2)
 def test_compiled_step_equals_eager_calls(name, make, one):
     function, shapes = NETWORKS[name]
     args = [make(*s) / 2 for s in shapes]

@@ -61,6 +61,7 @@ APPENDED = {
 
 
 @pytest.mark.parametrize("name", APPENDED)
+@pytest.mark.sweep(2)
 def test_nothing_that_loses_nan_is_appended_in_the_mode(name, queue):
     rng = np.random.default_rng(3)
     weight = rng.standard_normal((4, 8)).astype("f4")

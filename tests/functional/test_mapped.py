@@ -56,7 +56,7 @@ def _assert_near(case, batch, samples):
         np.testing.assert_allclose(a, b, rtol=0, atol=case.slack * TOLERANCE["float32"] * scale)
 
 
-@pytest.mark.sweep(12)
+@pytest.mark.sweep(24)
 @pytest.mark.filterwarnings("ignore:.*should have the shape:UserWarning")
 @pytest.mark.parametrize(("case", "n_mapped"), CALLS, ids=str)
 def test_batch_is_its_samples(case, n_mapped, queue):

@@ -46,7 +46,7 @@ def _both(mask):
     return function
 
 
-@pytest.mark.sweep(6)
+@pytest.mark.sweep(12)
 @pytest.mark.parametrize("mode", ["fast", "propagate"])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
 @pytest.mark.parametrize("kind", ["none", "lowest", "some", "nan", "infinite"])

@@ -42,6 +42,7 @@ def test_a_number_equals_an_array_of_it(name, dtype, queue):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.sweep(2)
 def test_where_accepts_numbers(dtype, queue):
     values = VALUES.astype(dtype)
     x, choice = (dpnp.asarray(v, sycl_queue=queue) for v in (values, CHOICE))

@@ -54,7 +54,7 @@ def column(array, queue):
 
 @pytest.mark.parametrize("view", [with_gaps, reversed_view, column])
 @pytest.mark.parametrize("name", ARGUMENTS)
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(6)
 def test_values_and_gradients_equal_those_of_dense_arrays(queue, name, view):
     function, *arrays = ARGUMENTS[name]
     dense = [dpnp.asarray(a, sycl_queue=queue) for a in arrays]

@@ -311,7 +311,7 @@ def check(call, queue):
         alike(run(*operands), expected[1], "second")
 
 
-@pytest.mark.sweep(36)
+@pytest.mark.sweep(72)
 @pytest.mark.parametrize("call", CALLS)
 def test_second_derivatives(queue, call):
     check(call, queue)

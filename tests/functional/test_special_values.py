@@ -365,7 +365,7 @@ def check(given, case, dtype, queue):
         alike(values(gradient), slope, dtype, f"{mode}, backward", places)
 
 
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("part", range(3))
 @pytest.mark.parametrize("given", INPUTS)
 def test_eager_special_values_of_float32_match_pytorch(given, part, queue):
@@ -396,7 +396,7 @@ def skip_what_gpus_compute_otherwise(case, queue):
         pytest.skip(f"on GPUs {why[0]}")
 
 
-@pytest.mark.sweep(30)
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize(("given", "case", "dtype"), CHOSEN, ids=case_id)
 def test_special_values_match_pytorch(given, case, dtype, queue):
     """Max pools and attention alone need the mode."""

@@ -93,7 +93,7 @@ def transposed(draw):
 
 
 @pytest.mark.parametrize("case", [c for c in FLOAT if c.op != "end"], ids=str)
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(4)
 def test_transposed_within_the_graph(case, queue):
     kind = "cpu" if queue.sycl_device.is_cpu else "gpu"
     draw = Random(crc32(str(case).encode()) + 1)

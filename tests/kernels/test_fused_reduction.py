@@ -49,7 +49,7 @@ def _subsets(rank):
     return [s for n in range(rank + 1) for s in itertools.combinations(range(rank), n)]
 
 
-@pytest.mark.sweep(12)
+@pytest.mark.sweep(24)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", ROWS)
 def test_every_dtype_over_any_axes(name, dtype, queue, on_queue):

@@ -73,7 +73,7 @@ CASES = {
 }  # fmt: skip
 
 
-@pytest.mark.sweep(12)
+@pytest.mark.sweep(24)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", CASES)
 def test_values(name, dtype, run):

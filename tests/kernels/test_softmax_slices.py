@@ -75,6 +75,7 @@ def _special_rows(length):
 
 @pytest.mark.parametrize("is_inner", [False, True])
 @pytest.mark.parametrize("length", [8, 21, 40])
+@pytest.mark.sweep(2)
 def test_special_values(queue, length, is_inner):
     x, axis = _special_rows(length), 1
     x, axis = (np.ascontiguousarray(x.T), 0) if is_inner else (x, 1)

@@ -38,7 +38,7 @@ OVER_A_CACHE = [
 ]
 
 
-@pytest.mark.sweep(10)
+@pytest.mark.sweep(20)
 @pytest.mark.parametrize("case", OVER_A_CACHE)
 def test_cached_logits_equal_those_of_the_whole_sequence(case):
     net = decoder(CASES_STORED[case]["config"])

@@ -113,6 +113,7 @@ def test_matrices_of_whole_tiles_are_tiled(kind):
 
 @pytest.mark.parametrize("kind", ["Q8_0", "Q8_0 in tiles"])
 @pytest.mark.parametrize("rows", [2, 20])
+@pytest.mark.sweep(2)
 def test_several_matrices_and_a_summand(rows, kind):
     found = [blocks(kind, n) for n in ((48, 16, 32) if kind in TILED else (24, 7, 9))]
     x = RNG.standard_normal((rows, 64)).astype("f4")

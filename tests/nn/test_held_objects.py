@@ -156,6 +156,7 @@ def x():
 
 
 @pytest.mark.parametrize("way", WAYS)
+@pytest.mark.sweep(2)
 def test_indirectly_reached_parameters_have_gradients_of_the_plain_layer(way, x):
     net = Net(way)
     want = sycl_dnn.grad(lambda w, b: F.sum(F.square(F.linear(x, w, b))), argnums=(0, 1))(

@@ -35,7 +35,7 @@ class Net(nn.Module):
 
 @pytest.mark.parametrize("by_position", [False, True], ids=["named", "by position"])
 @pytest.mark.parametrize("name", ROWS)
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(4)
 def test_inplace_is_accepted_in_forward(name, by_position):
     values = np.linspace(-7, 7, 12).astype("f4").reshape(3, 4)
     x, net = dpnp.asarray(values), Net(name, by_position)
@@ -84,6 +84,7 @@ def _read_by_a_method(x, write):
     ],
     ids=["relu", "silu", "dropout", "ReLU", "Dropout"],
 )
+@pytest.mark.sweep(2)
 def test_values_that_torch_would_have_changed_are_changed(name, write, use):
     class Reader(nn.Module):
         def forward(self, x):

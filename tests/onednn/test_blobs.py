@@ -41,7 +41,7 @@ def payload_of(blob):
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(6)
 def test_forged_blobs_are_valid_descriptors_or_refused(form):
     """Every word of the structure replaced: what is accepted, constructors could have created."""
     payload = payload_of(FORMS[form].blob)

@@ -32,6 +32,7 @@ def model(parsed, body):
 
 
 @pytest.mark.parametrize("body", [*ORDERS.values(), *OTHERS.values()], ids=[*ORDERS, *OTHERS])
+@pytest.mark.sweep(2)
 def test_values(parsed, body):
     rng = np.random.default_rng(0)
     given = {"x": rng.standard_normal((1, 3, 5, 5)), "k": rng.standard_normal((3, 3, 1, 1))}

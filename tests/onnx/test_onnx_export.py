@@ -78,27 +78,20 @@ REDUCTIONS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", UNARY)
-@pytest.mark.sweep(2)
-def test_functions_of_one_value(name):
-    check(lambda x: getattr(F, name)(x), X)
+def called(names, *more):
+    """Return a function with the results of several, whose kernels are compiled together."""
+    return lambda *x: [getattr(F, name)(*x, *more) for name in names]
 
 
-@pytest.mark.parametrize("name", POSITIVE)
-def test_functions_of_one_positive_value(name):
-    check(lambda x: getattr(F, name)(x), P)
+def test_functions_of_one_value():
+    check(called(UNARY), X)
+    check(called(POSITIVE), P)
+    check(called(REDUCTIONS, 1), X)
 
 
-@pytest.mark.parametrize("name", BINARY)
-def test_functions_of_two_values(name):
-    check(lambda x, y: getattr(F, name)(x, y), X, P)
-    if name not in ("maximum", "minimum"):
-        check(lambda x: getattr(F, name)(x, 1.5), X)
-
-
-@pytest.mark.parametrize("name", REDUCTIONS)
-def test_reductions(name):
-    check(lambda x: getattr(F, name)(x, 1), X)
+def test_functions_of_two_values():
+    check(called(BINARY), X, P)
+    check(called([name for name in BINARY if name not in ("maximum", "minimum")], 1.5), X)
 
 
 FUNCTIONS = {

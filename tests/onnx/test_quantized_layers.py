@@ -208,6 +208,7 @@ def test_an_lstm_with_weights_of_8_bits_does_not_round_inputs_and_states():
     "kernel_shape = [3, 2], pads = [1, 0, 1, 1], strides = [2, 2], ceil_mode = 1",
 ])  # fmt: skip
 @pytest.mark.parametrize("zero", [np.uint8(128), np.int8(-5)], ids=["uint8", "int8"])
+@pytest.mark.sweep(2)
 def test_average_pool_of_8_bits(attributes, zero):
     """It equals the pool of the dequantized numbers, quantized."""
     kind, info = zero.dtype.name, np.iinfo(zero.dtype)

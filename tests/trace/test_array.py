@@ -77,6 +77,7 @@ def test_nan(queue):
 
 @pytest.mark.parametrize("source", ["float16", "float64", "int8", "int32", "int64", "bool"])
 @pytest.mark.parametrize("dtype", ["bfloat16", "float8_e5m2", "int4"])
+@pytest.mark.sweep(2)
 def test_conversions_with_dtypes_of_dpnp(source, dtype, queue):
     values = np.array([[0, 1], [1, 0]], source)
     array = sycl_dnn.functional.astype(dpnp.asarray(values, sycl_queue=queue), dtype)

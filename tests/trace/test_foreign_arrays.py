@@ -51,6 +51,7 @@ def test_numbers(narrow):
 
 
 @pytest.mark.parametrize("name", ["sum", "prod", "mean", "max", "min", "var", "std", "cumsum"])
+@pytest.mark.sweep(2)
 def test_methods_that_keep_the_dtype(narrow, name):
     expected = getattr(VALUES, name)
     for options in ({}, {"axis": 1}):

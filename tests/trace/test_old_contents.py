@@ -124,6 +124,7 @@ COPIES = {
 
 
 @pytest.mark.parametrize("name", COPIES)
+@pytest.mark.sweep(2)
 def test_copies_are_not_changed_with_the_argument_nor_the_argument_with_them(name):
     def written(x):
         result = COPIES[name](x)

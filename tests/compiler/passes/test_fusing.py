@@ -113,7 +113,7 @@ def _arrays(fusion, make):
 
 @pytest.mark.parametrize("fusion", FUSIONS, ids=str)
 @pytest.mark.parametrize("dtype", [None, "bfloat16"])
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(6)
 def test_fused(fusion, dtype, make, queue):
     x, rest = _arrays(fusion, make)
     function = lambda a: fusion.function(a, *rest)  # noqa: E731

@@ -48,7 +48,7 @@ KINDS = ["gelu", "sigmoid", "selu", "softplus", "hardshrink", "threshold"]
 SHAPED = [make(n, s, FUNCTIONS[n][0]) for n in KINDS for s in SHAPES[1:]]
 HALF = [make(n, SHAPES[0], FUNCTIONS[n][0], "float16") for n in KINDS]
 CASES = VARIANTS + NARROW + SHAPED + HALF
-TestCases = checked(CASES, sweep=8)
+TestCases = checked(CASES, sweep=16)
 
 
 DELICATE = [-1e4, -100.0, -50.0, -30.0, -20.0, -3.0, -0.5, -1e-7, 0.0, 1e-7, 0.5, 3.0, 17.0, 20.0,

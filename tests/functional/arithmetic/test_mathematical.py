@@ -61,7 +61,7 @@ CASES = [
     Case("floor-divide", F.floor_divide, (Spec((3, 5)), Spec((5,), "positive")),
          torch=lambda a, b: a.div(b, rounding_mode="floor")),
 ]  # fmt: skip
-TestCases = checked(CASES, sweep=4)
+TestCases = checked(CASES, sweep=8)
 
 
 nan, inf = math.nan, math.inf

@@ -23,7 +23,7 @@ CASES = [
     of_words("hypot", X, X, dtype="bfloat16"),
     of_words("xlogy", X, P, dtype="bfloat16"),
 ]  # fmt: skip
-TestCases = checked(CASES, may_be_slow=True)
+TestCases = checked(CASES, sweep=2, may_be_slow=True)
 
 
 #: By name: SciPy's function, bounds of the arguments, and the error in units in the last place.

@@ -51,7 +51,7 @@ HOLOMORPHIC = {
 
 @pytest.mark.parametrize(("dtype", "tolerance"), WIDTHS)
 @pytest.mark.parametrize("name", HOLOMORPHIC)
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(4)
 def test_holomorphic_functions_and_their_gradients(name, dtype, tolerance, queue, wide_enough):
     wide_enough(dtype)
     z, g = numbers(3, 4, dtype=dtype), numbers(3, 4, seed=1, dtype=dtype)
@@ -75,6 +75,7 @@ _PAIRS = {
 
 @pytest.mark.parametrize(("dtype", "tolerance"), WIDTHS)
 @pytest.mark.parametrize("name", _PAIRS)
+@pytest.mark.sweep(2)
 def test_arithmetic_and_its_gradients(name, dtype, tolerance, queue, wide_enough):
     wide_enough(dtype)
     a, b, g = numbers(2, 3, 4, dtype=dtype), *(numbers(3, 4, seed=n, dtype=dtype) for n in (1, 2))

@@ -71,7 +71,7 @@ CASES += [
 ]
 NARROW = ("unfold-all", "fold-all")
 CASES += [c.as_dtype(d) for c in CASES for d in ("bfloat16", "float16") if c.name in NARROW]
-TestCases = checked(CASES, sweep=3)
+TestCases = checked(CASES, sweep=6)
 
 
 def test_windows_that_read_only_padding_have_zero_gradients(queue):

@@ -73,7 +73,7 @@ CASES = [
     Case("index-put-add", F.index_put, (X, (numbers(7),), Spec((5,)), True),
          torch=torch_put),
 ]  # fmt: skip
-TestCases = checked(CASES, sweep=2, may_be_slow=True)
+TestCases = checked(CASES, sweep=4, may_be_slow=True)
 
 
 def test_empty_selections_of_every_dtype(queue):

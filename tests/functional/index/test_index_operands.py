@@ -228,7 +228,7 @@ def test_int32_indices_with_an_offset(name, queue):
     _compared(ROWS[name], "offset", "int32", queue)
 
 
-@pytest.mark.sweep(8)
+@pytest.mark.sweep(16)
 @pytest.mark.parametrize("view", ["offset", "reversed"])
 @pytest.mark.parametrize("name", ROWS)
 def test_views_without_kernels(name, view, queue):

@@ -23,7 +23,7 @@ CASES = [
     of_words("select_scatter", X, Spec((5,)), 0, -1),
     of_words("select_scatter-1", X, Spec((3,)), 1, 2),
 ]  # fmt: skip
-TestCases = checked(CASES, may_be_slow=True)
+TestCases = checked(CASES, sweep=2, may_be_slow=True)
 
 
 def test_indices_from_the_end_and_out_of_range(queue):

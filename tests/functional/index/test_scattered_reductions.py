@@ -78,6 +78,7 @@ def test_the_time_does_not_grow_with_results_times_sources(reduce, ufunc, includ
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int16", "int64", "uint8"])
+@pytest.mark.sweep(2)
 def test_integers(dtype, queue):
     x = dpnp.asarray([1, 2, 3], dtype=dtype, sycl_queue=queue)
     index = dpnp.asarray([0, 0, 2], sycl_queue=queue)

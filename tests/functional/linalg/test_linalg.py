@@ -41,7 +41,7 @@ CASES = [
     *(_case(f"cond-{order}", A, order) for order in (None, 2, -2)),
     _case("multi_dot", [Spec((2, 9)), Spec((9, 3)), Spec((3, 8)), Spec((8,))]),
 ]  # fmt: skip
-TestCases = checked(CASES, may_be_slow=True)
+TestCases = checked(CASES, sweep=2, may_be_slow=True)
 
 
 def _matrices(shape, queue, dtype="f4"):
@@ -50,6 +50,7 @@ def _matrices(shape, queue, dtype="f4"):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("shape", [(3, 3), (2, 4, 3), (2, 3, 4), (0, 3, 2), (2, 0, 3)])
+@pytest.mark.sweep(2)
 def test_factors_multiply_to_the_matrix(shape, dtype, queue):
     x, limit = _matrices(shape, queue, dtype), 1e-5 if dtype == "float32" else 1e-13
 

@@ -59,7 +59,7 @@ CASES = [
     for c in CASES
 ]
 pytestmark = pytest.mark.filterwarnings("ignore:.*broadcast.*:UserWarning")
-TestCases = checked(CASES, sweep=6)
+TestCases = checked(CASES, sweep=12)
 
 
 @pytest.mark.parametrize("name", ["mse_loss", "l1_loss", "huber_loss"])

@@ -184,7 +184,7 @@ def test_indices_have_the_usm_type_of_the_input(name, size, kind, queue):
 
 @pytest.mark.parametrize("shape", [(2, 3, 11), (2, 3, 9, 7), (1, 2, 5, 6, 6)])
 @pytest.mark.parametrize("kw", [{}, {"stride": 1, "padding": 1}, {"dilation": 2, "stride": 1}])
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(4)
 def test_of_several_nan_the_last_is_taken(shape, kw):
     """As in torch: indices and gradients are those of a window's last NaN."""
     rng, rank = np.random.default_rng(3), len(shape) - 2

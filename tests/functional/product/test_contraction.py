@@ -51,7 +51,7 @@ CASES = [
       for a, b, dims in [((2, 3, 4), (3, 4, 5), 2), ((2, 3), (4,), 0), ((3, 4), (4, 3), 1),
                          ((2, 3, 4), (4, 5, 2), ([0, 2], [2, 0]))]),
 ]  # fmt: skip
-TestCases = checked(CASES, may_be_slow=True)
+TestCases = checked(CASES, sweep=2, may_be_slow=True)
 
 
 def test_lists_of_axes_and_integers(queue):

@@ -111,7 +111,7 @@ NETWORKS = [
 ]  # fmt: skip
 
 
-@pytest.mark.sweep(15)
+@pytest.mark.sweep(45)
 @pytest.mark.parametrize("wrap", [lambda f: f, sycl_dnn.compile], ids=["called", "compiled"])
 @pytest.mark.parametrize(("kind", "layers", "sides", "has_bias", "projected"), NETWORKS)
 def test_second_derivatives(kind, layers, sides, has_bias, projected, wrap, queue):

@@ -27,7 +27,7 @@ CASES = [
     _case("count_nonzero"), _case("count_nonzero", dim=(0, -1)),
     _case("aminmax"), _case("aminmax", dim=1, keepdim=True),
 ]  # fmt: skip
-TestCases = checked(CASES, may_be_slow=True)
+TestCases = checked(CASES, sweep=2, may_be_slow=True)
 
 
 def test_nan_and_dtypes(queue):

@@ -43,7 +43,7 @@ CASES = [
     Case("meshgrid-xy", F.meshgrid,
          (Spec((3,)), Spec((2,))), {"indexing": "xy"}, torch=of_torch("meshgrid")),
 ]  # fmt: skip
-TestCases = checked(CASES, may_be_slow=True)
+TestCases = checked(CASES, sweep=2, may_be_slow=True)
 
 
 def test_repeat_counts_with_or_without_output_size(queue):

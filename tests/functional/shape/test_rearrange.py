@@ -33,7 +33,7 @@ CASES += [
 ]  # fmt: skip
 NARROW = ("channel_shuffle-plain", "pixel_shuffle-channels_last", "pixel_unshuffle-plain")
 CASES += [c.as_dtype(d) for c in CASES for d in ("bfloat16", "float16") if c.name in NARROW]
-TestCases = checked(CASES)
+TestCases = checked(CASES, sweep=2)
 
 
 @pytest.mark.parametrize(
