@@ -110,7 +110,7 @@ def test_step_of_an_lstm_is_one_host_task(on_queue):
 def test_sum_with_what_an_earlier_step_has_written(on_queue):
     w = [on_queue(*shape) / 20 for shape in ((256, 600), (256, 64), (8, 256))]
     report = _compared(
-        lambda x, y: F.linear(F.linear(x, w[0]) + F.linear(y, w[1]), w[2]),
+        lambda x, y: F.linear(F.linear(y, w[1]) + F.linear(x, w[0]), w[2]),
         on_queue(3, 600),
         on_queue(3, 64),
         tolerance=1e-5,
