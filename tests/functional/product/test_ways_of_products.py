@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products of large float32 matrices, for which CPUs without AVX-512 use other algorithms."""
+"""Products of float32 matrices for which CPUs use other algorithms than oneDNN's choice."""
 
 import dpnp
 import numpy as np
@@ -11,6 +11,7 @@ from sycl_dnn.trace.capabilities import has_avx512
 
 #: Rows, terms and columns around the sizes where another way is taken.
 SIZES = [(256, 384, 400), (520, 528, 640), (256, 512, 512), (2, 600, 600), (600, 600, 8)]
+SIZES += [(1, 384, 400), (3, 200, 130)]
 
 
 def _loss(x, w, bias):
@@ -72,3 +73,14 @@ def test_the_algorithm_depends_only_on_sizes(queue):
     assert len(products) == 3
     assert all("gemm:jit" in p.implementation for p in products), products
     assert [p.shape for p in found if p.row == "reorder"] == [(640, 528)]
+
+
+@pytest.mark.parametrize(("rows", "is_gemm"), [(1, True), (16, False)])
+def test_one_row_reads_large_weights_by_gemm(rows, is_gemm, queue):
+    if not queue.sycl_device.is_cpu:
+        pytest.skip("implementations of CPUs")
+    _, (x, w, bias) = _values(rows, 256, 128, queue)
+    with sycl_dnn.profile() as profile:
+        F.linear(x, w, bias)
+    (record,) = [r for r in profile.records if r.name == "matmul"]
+    assert record.implementation.startswith("gemm:jit") is is_gemm
