@@ -185,6 +185,13 @@ def pad(call: Call) -> Any:
     return images("input", spatial=n_axes)(call)
 
 
+def group_norm(call: Call) -> Any:
+    """Normalize groups of channels; an image with one element per group is refused on its own."""
+    if call.whole("input").size == call.batching.size * call["num_groups"]:
+        raise NoRule
+    return images("input")(call)
+
+
 def instance_norm(call: Call) -> Any:
     """Normalize each image alone."""
     _refuse_shared_statistics(call, call["use_input_stats"])

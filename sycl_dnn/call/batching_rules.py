@@ -50,10 +50,11 @@ _ROWS: list[tuple[Rule, str]] = [
     *[(layers.convolution(n), f"conv{n}d") for n in (1, 2, 3)],
     *[(layers.images("input", spatial=n), f"avg_pool{n}d max_pool{n}d lp_pool{n}d "
        f"adaptive_avg_pool{n}d adaptive_max_pool{n}d conv_transpose{n}d") for n in (1, 2, 3)],
-    (layers.images("input"), "interpolate group_norm pixel_shuffle pixel_unshuffle "
+    (layers.images("input"), "interpolate pixel_shuffle pixel_unshuffle "
      "channel_shuffle local_response_norm"),
     (layers.images("input", "grid"), "grid_sample"), (layers.pad, "pad"),
-    (layers.instance_norm, "instance_norm"), (layers.batch_norm, "batch_norm"),
+    (layers.group_norm, "group_norm"), (layers.instance_norm, "instance_norm"),
+    (layers.batch_norm, "batch_norm"),
     (layers.normalized_rows, "layer_norm rms_norm"), (layers.embedding, "embedding"),
     (layers.attention, "scaled_dot_product_attention"),
     (layers.loss, "mse_loss l1_loss huber_loss smooth_l1_loss soft_margin_loss "

@@ -304,3 +304,9 @@ def test_empty_samples(x):
         for function in (F.relu, lambda v: F.local_response_norm(v, 3), lambda v: F.softmax(v, 0)):
             assert vmap(function)(images).shape == shape
     assert vmap(F.relu)(empty).shape == (0, 2, 3, 0)
+
+
+def test_images_with_one_element_per_group_are_refused_as_alone():
+    x = F.ones(3, 1, 2, 1)
+    with pytest.raises(ValueError, match="group_norm: input must have more than 1 value per group"):
+        sycl_dnn.vmap(lambda a: F.group_norm(a, 2))(x)

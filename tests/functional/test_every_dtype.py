@@ -39,6 +39,8 @@ OF_COMPLEX = {
     "div": np.divide,
     "isclose": np.isclose,
     "norm": lambda x, y: np.linalg.norm(x),
+    "var": lambda x, y: np.var(x, ddof=1),
+    "std": lambda x, y: np.std(x, ddof=1),
     "linear": lambda x, y: x @ y.T,
     "pow": np.power,
     "eq": np.equal,
