@@ -76,6 +76,8 @@ struct elementwise {
     float (*apply)(float x, float alpha, float beta);
 };
 
+// Without a slope, the result is 0: not -0, nor NaN for -infinity.
+float relu(float x, float a, float) { return x < 0 ? (a == 0 ? 0 : a * x) : x; }
 float clipped(float x, float low, float high) { return x < low ? low : x > high ? high : x; }
 float gelu(float x, float, float) { return 0.5f * x * (1 + std::erf(x * 0.70710678f)); }
 // log(1 + exp(a x)) / a, where exp may overflow.
@@ -83,7 +85,7 @@ float softplus(float x, float a, float) { return a * x > 20 ? x : std::log1p(std
 float logistic(float x) { return 1.0f / (1.0f + std::exp(-x)); }
 
 const elementwise functions[] = {
-    {dnnl_eltwise_relu, [](float x, float a, float) { return x < 0 ? a * x : x; }},
+    {dnnl_eltwise_relu, relu},
     {dnnl_eltwise_linear, [](float x, float a, float b) { return a * x + b; }},
     {dnnl_eltwise_clip, clipped},
     {dnnl_eltwise_clip_v2, clipped},

@@ -7,14 +7,13 @@ longer than a product of a few thousand elements.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from sycl_dnn._core import engine_kind
 from sycl_dnn.compiler.constant_values import constant_ids
 from sycl_dnn.compiler.host_operations import Operation, operation_of, with_packed_weights
 from sycl_dnn.compiler.step_graph import Graph, Node
 from sycl_dnn.kernels.launching import host_sequence
-from sycl_dnn.trace.values import Storage
 
 
 def run_on_host(graph: Graph) -> None:
@@ -60,26 +59,26 @@ def _is_movable(graph: Graph, node: Node) -> bool:
 
 
 def _replace(graph: Graph, run: Mapping[Node, Operation]) -> None:
-    operations: list[Operation] = []
+    operations: dict[Node, Operation] = {}
     *_, last = run
     for node, operation in run.items():
+        operations[node] = operation
         if operation.kind == "product":
-            operation, copies = with_packed_weights(graph, node, operation)
+            operations[node], copies = with_packed_weights(graph, node, operation)
             graph.insert(copies, before=last)
-        operations.append(operation)
-    node = _joined(operations)
-    node.fused = [text for n in run for text in (n.row, *n.fused)]
-    graph.insert([node], before=last)
+    joined = _joined(graph, operations)
+    joined.fused = [text for n in run for text in (n.row, *n.fused)]
+    graph.insert([joined], before=last)
     graph.drop(run)
 
 
-def _joined(operations: Sequence[Operation]) -> Node:
-    """Return a node that performs the operations in order."""
-    numbered = list(enumerate(operations))
+def _joined(graph: Graph, run: Mapping[Node, Operation]) -> Node:
+    """Return a node that performs the operations of a run in order."""
+    numbered = list(enumerate(run.values()))
     outputs = {f"{i}:dst_{j}": t for i, o in numbered for j, t in enumerate(o.outputs)}
     written = {t.storage: (name, t.offset) for name, t in outputs.items()}
     read = {f"{i}:src_{j}": t for i, o in numbered for j, t in enumerate(o.inputs) if t is not None}
-    inputs = {name: read[name] for name in _read_before_written(operations)}
+    inputs = {name: read[name] for name in _read_from_outside(graph, run)}
     places = {name: place for place, name in enumerate([*inputs, *outputs])}
 
     def place_of(name: str) -> tuple[int, int]:
@@ -98,11 +97,13 @@ def _joined(operations: Sequence[Operation]) -> Node:
     return Node(None, inputs, outputs, primitive=host_sequence(rows))
 
 
-def _read_before_written(operations: Sequence[Operation]) -> Iterator[str]:
-    """Yield the names of operands that no earlier operation writes, such as sums added to."""
-    written: set[Storage] = set()
-    for i, operation in enumerate(operations):
+def _read_from_outside(graph: Graph, run: Mapping[Node, Operation]) -> Iterator[str]:
+    """Yield the names of operands that nodes outside a run write, or a part of their storages."""
+    for i, (node, operation) in enumerate(run.items()):
         for j, tensor in enumerate(operation.inputs):
-            if tensor is not None and tensor.storage not in written:
+            if tensor is None:
+                continue
+            writers = graph.writers(tensor.storage)
+            earlier = {w for w in writers if graph.place(w) < graph.place(node)}
+            if not earlier or earlier - run.keys():
                 yield f"{i}:src_{j}"
-        written |= {t.storage for t in operation.outputs}

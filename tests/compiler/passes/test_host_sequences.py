@@ -118,6 +118,18 @@ def test_sum_with_what_an_earlier_step_has_written(on_queue):
     assert _rows(report) == ["matmul", "host_sequence"]
 
 
+@pytest.mark.parametrize("is_first", [True, False])
+def test_sources_of_which_an_earlier_step_has_written_a_part(is_first, on_queue):
+    w = [on_queue(*shape) / 20 for shape in ((600, 600), (20, 20), (8, 620))]
+
+    def function(x, y):
+        parts = [F.linear(x, w[0]), F.linear(y, w[1])]
+        return F.linear(F.cat(parts if is_first else parts[::-1], 1), w[2])
+
+    report = _compared(function, on_queue(1, 600), on_queue(1, 20), tolerance=1e-5)
+    assert _rows(report) == ["matmul", "host_sequence"]
+
+
 ELEMENTWISE = {
     "abs": F.abs, "exp": F.exp, "expm1": F.expm1, "erf": F.erf, "gelu": F.gelu, "neg": F.neg,
     "mish": F.mish, "reciprocal": F.reciprocal, "rsqrt": lambda x: F.rsqrt(F.abs(x) + 1),
@@ -153,6 +165,16 @@ def test_nan_and_infinity_pass(on_queue):
     eye = np.eye(20, dtype="f4")
     expected = np.maximum(np.clip(values @ eye, -1, 1) @ eye, 0)
     np.testing.assert_array_equal(np.isnan(dpnp.asnumpy(compiled(x))), np.isnan(expected))
+
+
+@pytest.mark.parametrize("value", [-1.0, -np.inf, -1e-40, 0.0])
+def test_relu_of_negative_numbers_is_positive_zero(value, on_queue):
+    w, x = dpnp.ones_like(on_queue(5, 1)), dpnp.full_like(on_queue(1, 1), value)
+    compiled = sycl_dnn.compile(lambda x: (F.relu(F.linear(x, w)), F.linear(x, w)))
+    assert _rows(compiled.explain(x)) == ["host_sequence"]
+    result = dpnp.asnumpy(compiled(x)[0])
+    np.testing.assert_array_equal(result, 0)
+    assert not np.signbit(result).any()
 
 
 @pytest.mark.parametrize(
