@@ -225,15 +225,10 @@ void HostExpression::compute_term(size_t index, void *const *arrays, const offse
     if (t.name == "cast")
         return convert_all(values + t.operands[0] * block, kinds[t.operands[0]], kind, n, result);
     if (t.name == "number") {
-        value constant;
-        if (kind == 'f')
-            constant.real = float(t.number);
-        else
-            constant.whole = int64_t(t.number);
-        std::fill(result, result + n, constant);
+        std::fill(result, result + n, t.number);
         return;
     }
-    const int64_t number = int64_t(t.number);
+    const int64_t number = t.number.whole;
     const size_t n_sources = what.indexed.size();
     const size_t array =
         what.n_inputs + number + (t.name == "iota" ? n_sources + what.results.size() : 0);

@@ -11,12 +11,16 @@ namespace sycl_dnn {
 // arrays of so few elements that launching the kernel takes longer.
 class HostExpression {
   public:
+    union value {
+        float real;
+        int64_t whole;  // of integers, and of bool as 0 or 1
+    };
     // One operation: operands are numbers of inputs, then of terms. `number` is that of a constant,
     // and which source a gather reads or which coordinate an iota has.
     struct term {
         std::string name, dtype;
         std::vector<int> operands;
-        double number;
+        value number;
     };
     struct form {
         std::vector<std::string> dtypes;  // of the inputs and of the sources
@@ -37,10 +41,6 @@ class HostExpression {
     static bool has(const std::string &name, const std::vector<std::string> &operands,
                     const std::string &result);
 
-    union value {
-        float real;
-        int64_t whole;  // of integers, and of bool as 0 or 1
-    };
     using compute = void (*)(value *result, const value *const *operands, int n);
 
   private:

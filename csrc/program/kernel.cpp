@@ -98,8 +98,13 @@ HostExpression expression_of(const py::tuple &row) {
                               {}};
     for (const auto &item : row[8].cast<py::sequence>()) {
         const auto term = item.cast<py::tuple>();
-        form.terms.push_back({term[0].cast<std::string>(), term[1].cast<std::string>(),
-                              term[2].cast<std::vector<int>>(), term[3].cast<double>()});
+        const auto name = term[0].cast<std::string>(), dtype = term[1].cast<std::string>();
+        HostExpression::value number;
+        if (name == "number" && dtype == "float32")
+            number.real = term[3].cast<float>();
+        else
+            number.whole = term[3].cast<int64_t>();
+        form.terms.push_back({name, dtype, term[2].cast<std::vector<int>>(), number});
     }
     return HostExpression(std::move(form));
 }

@@ -154,6 +154,17 @@ def test_elementwise_functions_after_a_product(name, on_queue):
     assert "host_sequence" in _rows(report)
 
 
+@pytest.mark.parametrize("number", [2**53 + 1, -(2**63), 2**63 - 2])
+def test_large_integers_are_exact(number, on_queue):
+    w, x = on_queue(9, 9) / 4, on_queue(6, 9)
+    i = dpnp.arange(1, 5, dtype="i8", sycl_queue=w.sycl_queue)[None]
+    function = lambda x, i: (F.linear(x, w), F.pad(i * 2, (1, 2), value=number) + 1)  # noqa: E731
+    compiled = sycl_dnn.compile(function)
+    assert _rows(compiled.explain(x, i)) == ["host_sequence"]
+    expected = [number + 1, 3, 5, 7, 9, number + 1, number + 1]
+    np.testing.assert_array_equal(dpnp.asnumpy(compiled(x, i)[1])[0], expected)
+
+
 def test_nan_and_infinity_pass(on_queue):
     w = dpnp.eye(20, dtype="f4", sycl_queue=on_queue(1).sycl_queue)
     compiled = sycl_dnn.compile(lambda x: F.relu(F.linear(F.hardtanh(F.linear(x, w)), w)))
