@@ -12,7 +12,7 @@ from sycl_dnn import _core
 from sycl_dnn._core import MemoryDesc, data_type
 from sycl_dnn._core import algorithm as A
 from sycl_dnn.compiler.constant_values import constant_ids
-from sycl_dnn.compiler.rebuilding import PACKABLE, origin
+from sycl_dnn.compiler.rebuilding import PACKABLE, before_packing
 from sycl_dnn.compiler.step_graph import Graph, Node, has_only_post_ops
 from sycl_dnn.kernels.expression import COSTLY, Expression, Term, number_of
 from sycl_dnn.kernels.fused_elementwise import Form
@@ -166,7 +166,7 @@ def _has_constant_weights(graph: Graph, node: Node) -> bool:
 
 def _with_plain_weights(graph: Graph, node: Node, product: Operation) -> Operation | None:
     """Return a product with weights that are read as they are; None if their layout is another."""
-    source, (sizes, functions) = _plain_weights(graph, node), product.data
+    source, (sizes, functions) = before_packing(graph, node.inputs[PACKABLE]), product.data
     if graph.n_writers(source.storage):
         return None
     src, _, *others = product.inputs
@@ -187,13 +187,6 @@ def _is_in_order(tensor: Tensor, axes: Sequence[int]) -> bool:
     return layout.canonical_strides(shape, strides) == layout.row_major_strides(shape)
 
 
-def _plain_weights(graph: Graph, node: Node) -> Tensor:
-    """Return the weights before they were packed."""
-    weights = node.inputs[PACKABLE]
-    source = origin(graph, weights)
-    return weights if source.desc is None or source.desc.dims != weights.desc.dims else source
-
-
 def _axes_of_weights(node: Node, is_turned: int) -> tuple[int, ...]:
     """Return the axes of the weights in the order of the host's matrix, transposed or not."""
     rank = len(node.inputs[PACKABLE].desc.dims)
@@ -207,7 +200,7 @@ def with_packed_weights(
     """Return a product whose constant weights are packed for the host, and the nodes for that."""
     if not _has_constant_weights(graph, node):
         return product, []
-    trace, source = graph.trace, _plain_weights(graph, node)
+    trace, source = graph.trace, before_packing(graph, node.inputs[PACKABLE])
     src, _, *others = product.inputs
     axes = _axes_of_weights(node, product.data[0][-1])
     if _is_in_order(source, axes):

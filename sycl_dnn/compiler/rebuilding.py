@@ -77,16 +77,28 @@ def misfit(pd: Any, node: Node, inputs: dict[str, Any]) -> Refusal | None:
 # --- Constant weights
 
 
+def before_packing(graph: Graph, tensor: Tensor) -> Tensor:
+    """Return the same values before copies to other layouts."""
+    source = _source_of_copy(graph, tensor)
+    while source is not None and source.dtype == tensor.dtype:
+        tensor, source = source, _source_of_copy(graph, source)
+    return tensor
+
+
 def origin(graph: Graph, tensor: Tensor) -> Tensor:
     """Return the original values of a constant, before packing or conversion."""
-    writers = graph.writers(tensor.storage)
-    while len(writers) == 1 and writers[0].row == "reorder" and not writers[0].attr.calls:
-        copy = writers[0]
-        if copy.outputs["dst"].desc != tensor.desc or tensor.offset:
-            break
-        tensor = copy.inputs["src"]
-        writers = graph.writers(tensor.storage)
+    while (source := _source_of_copy(graph, tensor)) is not None:
+        tensor = source
     return graph.trace.widened(tensor)
+
+
+def _source_of_copy(graph: Graph, tensor: Tensor) -> Tensor | None:
+    """Return what a reorder has copied or converted to a tensor; None if another step wrote it."""
+    writers = graph.writers(tensor.storage)
+    if len(writers) != 1 or writers[0].row != "reorder" or writers[0].attr.calls:
+        return None
+    (copy,) = writers
+    return None if copy.dst.desc != tensor.desc or tensor.offset else copy.inputs["src"]
 
 
 def coefficients_of(

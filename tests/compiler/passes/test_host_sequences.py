@@ -204,6 +204,19 @@ def test_weights_that_are_arguments_are_read_as_they_are(n, on_queue):
     assert _rows(report) == ["host_sequence"]
 
 
+@pytest.mark.parametrize("n", [5, 20])
+def test_converted_weights_are_not_read_before_the_conversion(n, on_queue):
+    def function(x, w, half, v):
+        rounded = F.astype(F.astype(w, "bfloat16"), "float32")
+        return tuple(
+            F.conv1d(F.relu(F.conv1d(x, weights)), v)
+            for weights in (rounded, F.astype(half, "float32"))
+        )
+
+    w = on_queue(n, 20, 1)
+    _compared(function, on_queue(1, 20, 4), w, F.astype(w, "bfloat16"), on_queue(n, n, 1))
+
+
 def test_weights_in_other_layouts_are_left_to_onednn(on_queue):
     compiled = sycl_dnn.compile(lambda x, w: F.linear(F.relu(F.linear(x, w[:, ::2])), w[:, ::2]))
     assert "host_sequence" not in _rows(compiled.explain(on_queue(2, 8), on_queue(8, 16)))
