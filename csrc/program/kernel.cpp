@@ -86,10 +86,8 @@ Kernel make_copy(const std::string &from, const std::string &to,
     return {name, std::nullopt, nullptr, std::make_shared<HostCopy>(from, to, axes), {}, 1, 1, {}};
 }
 
-using dtypes_of_values = std::vector<std::string>;
-
 HostExpression expression_of(const py::tuple &row) {
-    HostExpression::form form{row[2].cast<dtypes_of_values>(),
+    HostExpression::form form{row[2].cast<std::vector<std::string>>(),
                               row[3].cast<int>(),
                               row[4].cast<std::vector<int>>(),
                               row[5].cast<std::vector<int64_t>>(),

@@ -111,16 +111,13 @@ def _product(node: Node) -> Operation | None:
 
 def _matrix_window(node: Node) -> _Window | None:
     src, weights, dst = node.inputs["src"].desc, node.inputs[PACKABLE].desc, node.dst.desc
-    if len(src.dims) != 2 or len(weights.dims) != 2 or not src.is_plain or not _is_row_major(dst):
+    is_row_major = dst == layout.row_major(dst.dims, "float32")
+    if len(src.dims) != 2 or len(weights.dims) != 2 or not src.is_plain or not is_row_major:
         return None
     (rows, k), (step, inner) = src.dims, src.strides
     if k > 1 and inner != 1:
         return None
     return 1, rows, k, 0, step, 0, (rows - 1) * step + k
-
-
-def _is_row_major(desc: MemoryDesc) -> bool:
-    return desc == layout.row_major(desc.dims, "float32")
 
 
 def _convolution_window(node: Node) -> _Window | None:
