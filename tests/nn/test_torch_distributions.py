@@ -225,6 +225,48 @@ def test_transforms_invert_and_have_jacobians():
         assert transform.inv.inv is transform
 
 
+def test_parameters_of_transforms_enlarge_the_batch_of_the_base():
+    normal, loc = D.Normal(0.0, 1.0), F.asarray(np.array([1, 2, 3], "f4"))
+    images = D.TransformedDistribution(normal, D.AffineTransform(loc, 2.0))
+    assert images.batch_shape == (3,)
+    drawn = sycl_dnn.asnumpy(images.sample((2,)))
+    assert drawn.shape == (2, 3)
+    assert len(set(((drawn - [1, 2, 3]) / 2).ravel().round(4))) == 6
+    _near(images.log_prob(loc), np.full(3, -0.5 * math.log(2 * math.pi) - math.log(2)))
+    through = [D.AffineTransform(loc, 1.0).inv, D.ComposeTransform([D.PowerTransform(loc)])]
+    for transforms in (through[:1], through[1:], through):
+        assert D.TransformedDistribution(normal, transforms).sample().shape == (3,)
+    with pytest.raises(ValueError, match=r"must have a base with as many axes.*shape \(\)"):
+        D.TransformedDistribution(normal, D.AffineTransform(0.0, 2.0, event_dim=1))
+
+
+@pytest.mark.filterwarnings("ignore::sycl_dnn.FallbackWarning")
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16"])
+def test_bounds_are_those_of_the_dtype(dtype):
+    limits, sigmoid = np.finfo(dtype), D.SigmoidTransform()
+    y = sycl_dnn.asnumpy(sigmoid(F.asarray(np.array([-800.0, 800.0], dtype))))
+    assert y.tolist() == [limits.tiny, 1 - limits.eps]
+    x = sycl_dnn.asnumpy(sigmoid.inv(F.asarray(np.array([1e-6, 0.5], dtype))))
+    assert x[0] < -13.8 or dtype == "float16"
+    small = F.full((1000,), 1e-2, dtype=dtype)
+    for distribution in (D.Gamma(small, 1.0), D.Beta(small, small)):
+        drawn = distribution.sample()
+        assert str(drawn.dtype) == dtype
+        assert sycl_dnn.asnumpy(F.isfinite(distribution.log_prob(drawn))).all()
+    assert sycl_dnn.asnumpy(F.isfinite(D.Geometric(small).sample())).all()
+
+
+def test_integers_are_values_of_counts():
+    rate = F.asarray(np.array([2.0, 3.0], "f4"))
+    counts = F.asarray(np.array([0, 1]))
+    _near(D.Poisson(rate).log_prob(counts), [-2.0, math.log(3.0) - 3.0])
+
+
+def test_entropies_of_nearly_certain_trials_vanish():
+    entropy = D.Geometric(logits=F.asarray(np.array([20.0, 30.0], "f4"))).entropy()
+    assert (sycl_dnn.asnumpy(entropy) < [5e-8, 3e-12]).all()
+
+
 def test_counts_are_drawn_in_differentiated_functions_and_refused_in_compiled_ones():
     def loss(rate):
         return D.Poisson(rate).sample((100,)).mean() * rate.sum()

@@ -22,10 +22,18 @@ class TransformedDistribution(Distribution):
         validate_args: Any = None,
     ) -> None:  # fmt: skip
         given = [transforms] if isinstance(transforms, Transform) else list(transforms)
+        whole, count = ComposeTransform(given), len(base_distribution.event_shape)
+        own_shape = (*base_distribution.batch_shape, *base_distribution.event_shape)
+        shape = whole.forward_shape(own_shape)
+        at = len(shape) - max(count, whole.event_dim)
+        if at < 0:
+            raise ValueError(
+                f"TransformedDistribution: transforms of events of {whole.event_dim} axes must "
+                f"have a base with as many axes, got the shape {own_shape}"
+            )
+        if shape != own_shape:
+            base_distribution = base_distribution.expand(shape[: len(shape) - count])
         self.base_dist, self.transforms = base_distribution, given
-        shape = (*base_distribution.batch_shape, *base_distribution.event_shape)
-        dims = [len(base_distribution.event_shape), ComposeTransform(given).event_dim]
-        at = len(shape) - max(dims)
         super().__init__(shape[:at], shape[at:])
 
     @property

@@ -14,6 +14,7 @@ from sycl_dnn.nn.torch_distributions.distribution import (
     check_one_of,
     clamped,
     sizes_of,
+    tiny_of,
 )
 from sycl_dnn.trace.module_arrays import plain, with_methods
 
@@ -102,7 +103,7 @@ class Geometric(Distribution):
     def sample(self, sample_shape: Any = ()) -> Any:
         """Return samples (*sample_shape, *batch_shape)."""
         probs = F.expand(stop_gradient(plain(self.probs)), self._shape(sample_shape))
-        uniform = F.clamp_min(F.rand_like(probs), 2.0**-126)
+        uniform = F.clamp_min(F.rand_like(probs), tiny_of(probs))
         return with_methods(F.floor(F.div(F.log(uniform), F.log1p(F.neg(probs)))))
 
     def log_prob(self, value: Any) -> Any:
@@ -113,7 +114,7 @@ class Geometric(Distribution):
 
     def entropy(self) -> Any:
         """Return the entropy in nats."""
-        trial = Bernoulli(self.probs).entropy()
+        trial = Bernoulli(logits=self.logits).cross_entropy(self.probs)
         return with_methods(F.div(plain(trial), self.probs))
 
 

@@ -13,6 +13,7 @@ from sycl_dnn.trace.module_arrays import plain, with_methods
 
 LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
 _EPS = {"float64": 2.0**-52, "float16": 2.0**-10, "bfloat16": 2.0**-7}
+_TINY = {"float64": 2.0**-1022, "float16": 2.0**-14}
 
 
 def arrays_of(*values: Any) -> list[Any]:
@@ -44,8 +45,18 @@ def check_one_of(name: str, probs: Any, logits: Any) -> None:
 
 def clamped(probs: Any) -> Any:
     """Return probabilities whose logarithms are finite, as torch."""
-    eps = _EPS.get(str(probs.dtype), 2.0**-23)
+    eps = eps_of(probs)
     return F.clamp(probs, eps, 1 - eps)
+
+
+def eps_of(x: Any) -> float:
+    """Return the distance of 1 to the next number of an array's dtype."""
+    return _EPS.get(str(x.dtype), 2.0**-23)
+
+
+def tiny_of(x: Any) -> float:
+    """Return the smallest normal number of an array's dtype."""
+    return _TINY.get(str(x.dtype), 2.0**-126)
 
 
 def sum_of_last(x: Any, count: int) -> Any:

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
+
+import numpy as np
 
 from sycl_dnn import functional as F
-from sycl_dnn.nn.torch_distributions.distribution import sum_of_last
+from sycl_dnn.nn.torch_distributions.distribution import eps_of, sum_of_last, tiny_of
 from sycl_dnn.trace.module_arrays import plain, with_methods
 
 
@@ -24,6 +26,8 @@ class Transform:
     """
 
     event_dim = 0
+    #: Names of the arrays or numbers that arguments broadcast with.
+    _parameters: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, cache_size: int = 0) -> None:
         self.cache_size = cache_size
@@ -38,6 +42,11 @@ class Transform:
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
         """Return the logarithm of the derivative at ``x``, whose image is ``y``."""
         raise NotImplementedError
+
+    def forward_shape(self, shape: Any) -> tuple[int, ...]:
+        """Return the shape of the image of an array, which broadcasts with the parameters."""
+        parameters = [getattr(self, name) for name in self._parameters]
+        return np.broadcast_shapes(tuple(shape), *(getattr(p, "shape", ()) for p in parameters))
 
     def __call__(self, x: Any) -> Any:
         """Return the image of ``x``."""
@@ -62,6 +71,9 @@ class Transform:
 class _Inverse(Transform):
     def __init__(self, inverse: Transform) -> None:
         self._forward, self.event_dim = inverse, inverse.event_dim
+
+    def forward_shape(self, shape: Any) -> tuple[int, ...]:
+        return self._forward.forward_shape(shape)
 
     def __call__(self, y: Any) -> Any:
         return self._forward.inverted(y)
@@ -94,6 +106,8 @@ class ExpTransform(Transform):
 class PowerTransform(Transform):
     """``x ** exponent`` of positive numbers."""
 
+    _parameters = ("exponent",)
+
     def __init__(self, exponent: Any, cache_size: int = 0) -> None:
         super().__init__(cache_size)
         self.exponent = plain(exponent)
@@ -111,6 +125,8 @@ class PowerTransform(Transform):
 
 class AffineTransform(Transform):
     """``loc + scale * x``."""
+
+    _parameters = ("loc", "scale")
 
     def __init__(self, loc: Any, scale: Any, event_dim: int = 0, cache_size: int = 0) -> None:
         super().__init__(cache_size)
@@ -132,11 +148,15 @@ class SigmoidTransform(Transform):
     """``sigmoid(x)``."""
 
     def _call(self, x: Any) -> Any:
-        eps = 2.0**-23  # torch's bounds, so that the inverse is finite
-        return F.clamp(F.sigmoid(x), 2.0**-126, 1 - eps)
+        return self._inside(F.sigmoid(x))
+
+    @staticmethod
+    def _inside(y: Any) -> Any:
+        """Return values whose inverse is finite, within torch's bounds."""
+        return F.clamp(y, tiny_of(y), 1 - eps_of(y))
 
     def _inverse(self, y: Any) -> Any:
-        y = F.clamp(y, 2.0**-126, 1 - 2.0**-23)
+        y = self._inside(y)
         return F.sub(F.log(y), F.log1p(F.neg(y)))
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
@@ -182,6 +202,12 @@ class ComposeTransform(Transform):
         super().__init__(0)  # the parts keep what they need
         self.parts = list(parts)
         self.event_dim = max((p.event_dim for p in self.parts), default=0)
+
+    def forward_shape(self, shape: Any) -> tuple[int, ...]:
+        """Return the shape of the image of an array."""
+        for part in self.parts:
+            shape = part.forward_shape(shape)
+        return tuple(shape)
 
     def __call__(self, x: Any) -> Any:
         """Return the image of ``x``."""

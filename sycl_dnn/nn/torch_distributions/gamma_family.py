@@ -10,12 +10,19 @@ import numpy as np
 import sycl_dnn
 from sycl_dnn import functional as F
 from sycl_dnn.functional.activation.dropout import next_seed
-from sycl_dnn.nn.torch_distributions.distribution import Distribution, arrays_of
+from sycl_dnn.nn.torch_distributions.distribution import (
+    Distribution,
+    arrays_of,
+    eps_of,
+    tiny_of,
+)
 from sycl_dnn.trace.module_arrays import plain, with_methods
 
 
 class _DrawnOnHost(Distribution):
     """Samples wait for the parameters and have no gradient; compiled functions cannot draw."""
+
+    _is_positive = True
 
     def _draw(self, numbers: np.random.Generator, shape: Any, *parameters: Any) -> Any:
         raise NotImplementedError
@@ -26,6 +33,8 @@ class _DrawnOnHost(Distribution):
         shape, queue = self._shape(sample_shape), getattr(arrays[0], "sycl_queue", None)
         values = [a.asnumpy() if hasattr(a, "asnumpy") else sycl_dnn.asnumpy(a) for a in arrays]
         drawn = self._draw(np.random.default_rng(next_seed()), shape, *values)
+        if self._is_positive:  # torch's bounds, so that the density is finite
+            drawn = np.maximum(drawn, tiny_of(arrays[0]))
         return with_methods(F.tensor(drawn, dtype=str(arrays[0].dtype), device=queue))
 
 
@@ -82,7 +91,8 @@ class Beta(_DrawnOnHost):
 
     def _draw(self, numbers: np.random.Generator, shape: Any, *parameters: Any) -> Any:
         a, b = parameters
-        return numbers.beta(a, b, shape)
+        most = 1 - eps_of(self.concentration1) / 2
+        return np.minimum(numbers.beta(a, b, shape), most)
 
     @property
     def _total(self) -> Any:
@@ -124,6 +134,7 @@ class Poisson(_DrawnOnHost):
     """Counts of events of a rate."""
 
     _parameters = ("rate",)
+    _is_positive = False
 
     def __init__(self, rate: Any, validate_args: Any = None) -> None:
         self.rate = with_methods(arrays_of(rate)[0])
@@ -146,5 +157,5 @@ class Poisson(_DrawnOnHost):
 
     def log_prob(self, value: Any) -> Any:
         """Return the logarithm of the probability."""
-        rate, (x,) = self.rate, arrays_of(value)
+        rate, x = arrays_of(self.rate, value)
         return with_methods(F.sub(F.sub(F.xlogy(x, rate), rate), F.lgamma(F.add(x, 1))))
