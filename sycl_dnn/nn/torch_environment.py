@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import json
+import os
+from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
-from urllib.parse import quote, unquote
 
 import sycl_dnn
 from sycl_dnn.nn import torch_data
@@ -62,7 +63,8 @@ def save(obj: Any, f: Any) -> None:
     Raises
     ------
     TypeError
-        Something else is inside; save ``net.state_dict()`` and ``opt.state_of(net)``.
+        Something else is inside, such as a module: save ``net.state_dict()`` and
+        ``opt.state_of(net)``. Or a key is not a string, a number or None.
     ValueError
         The suffix is unknown.
 
@@ -77,51 +79,70 @@ def save(obj: Any, f: Any) -> None:
     >>> parts["epoch"], parts["losses"], sorted(parts["model"])
     (3, [0.5, None], ['bias', 'weight'])
     """
-    if isinstance(obj, Mapping) and all(hasattr(value, "shape") for value in obj.values()):
+    entries: dict[str, Any] = {}
+    if _is_flat(obj):
         entries = {name: plain(value) for name, value in obj.items()}
     else:
-        entries = {_name(path): value for path, value in _leaves(obj, ("saved",))}
+        entries[_NEST] = json.dumps(_described(obj, "saved", entries))
     sycl_dnn.save(f, entries)
 
 
-def _name(path: tuple[Any, ...]) -> str:
-    """Return the name of a leaf in files of nests: ``/saved/net/0.weight``, ``/saved/log/#0``."""
-    return "".join(f"/{quote(k, safe='')}" if type(k) is str else f"/#{k}" for k in path)
+#: The entry of files that describes a nest as JSON.
+_NEST = "/nest"
 
 
-def _path(name: str) -> list[Any]:
-    steps = name.split("/")[1:]
-    return [int(k[1:]) if k[1:].isdigit() and k[0] == "#" else unquote(k) for k in steps]
+def _is_flat(obj: Any) -> bool:
+    """Whether a nest is a dict of arrays by name, which is a file of ``sycl_dnn.save``."""
+    if not isinstance(obj, Mapping) or not obj:
+        return False
+    return all(isinstance(name, str) and hasattr(value, "shape") for name, value in obj.items())
 
 
-def _leaves(value: Any, path: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], Any]]:
-    kind = "dict" if isinstance(value, Mapping) else type(value).__name__
-    if kind in _EMPTY:
-        items = value.items() if kind == "dict" else enumerate(value)
-        yield (*path, _Mark(kind)), 0
-        for key, item in items:
-            yield from _leaves(item, (*path, key))
-    elif value is None:
-        yield (*path, _Mark("None")), 0
-    elif hasattr(value, "shape") or isinstance(value, (bool, int, float, str)):
-        yield path, plain(value)
-    else:
+def _described(value: Any, path: str, arrays: dict[str, Any]) -> Any:
+    """Return a nest for JSON, with names instead of the arrays, which are added to a dict."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, Mapping):
+        for key in value:
+            if not (key is None or isinstance(key, (bool, int, float, str))):
+                raise TypeError(
+                    f"save: keys of {path} must be strings, numbers or None, got "
+                    f"{type(key).__name__}"
+                )
+        items = [[key, _described(item, f"{path}/{key}", arrays)] for key, item in value.items()]
+        return {"dict": items}
+    if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
+        items = [_described(item, f"{path}/{i}", arrays) for i, item in enumerate(value)]
+        return items if isinstance(value, list) else {"tuple": items}
+    if not hasattr(value, "shape"):
         raise TypeError(
-            "save: leaves must be arrays, numbers, strings or None, got "
+            f"save: {path} must be an array, a number, a string or None, got "
             f"{type(value).__name__}; save net.state_dict() and opt.state_of(net)"
         )
+    name = f"{len(arrays)}/{path}"
+    arrays[name] = plain(value)
+    return {"array": name}
 
 
-class _Mark(str):
-    """What a nest is, as a name in it."""
-
-
-#: Constructors of nests by the marks that files have of them.
-_EMPTY: dict[str, Any] = {"dict": dict, "list": list, "tuple": tuple}
+def _rebuilt(value: Any, arrays: dict[str, Any]) -> Any:
+    if isinstance(value, list):
+        return [_rebuilt(item, arrays) for item in value]
+    if not isinstance(value, dict):
+        return value
+    ((kind, content),) = value.items()
+    if kind == "array":
+        return with_methods(arrays[content])
+    if kind == "tuple":
+        return tuple(_rebuilt(content, arrays))
+    if kind == "dict":
+        return {key: _rebuilt(item, arrays) for key, item in content}
+    raise ValueError(f"{kind!r} is no kind of nest")
 
 
 def load(f: Any, map_location: Any = None, weights_only: Any = None, **options: Any) -> Any:
     """Return what ``save`` wrote, or the flat dict of any other file that ``sycl_dnn.load`` reads.
+
+    No code in a file is run, whatever ``weights_only`` says.
 
     Raises
     ------
@@ -129,23 +150,9 @@ def load(f: Any, map_location: Any = None, weights_only: Any = None, **options: 
         As ``sycl_dnn.load``.
     """
     entries = sycl_dnn.load(f)
-    if not all(name.startswith("/") for name in entries):
+    if not isinstance(entries.get(_NEST), str):
         return {name: with_methods(value) for name, value in entries.items()}
-    top: Any = {}
-    for name, value in entries.items():
-        *path, key = _path(name)
-        place = top
-        for step in path:
-            place = place.setdefault(step, {})
-        place[key] = value
-    return _nested(top)["saved"]
-
-
-def _nested(value: Any) -> Any:
-    if not isinstance(value, dict):
-        return with_methods(value)
-    if "#None" in value:
-        return None
-    kind = next((k for k in _EMPTY if value.pop(f"#{k}", None) is not None), "dict")
-    items = {key: _nested(item) for key, item in value.items()}
-    return items if kind == "dict" else _EMPTY[kind](items[i] for i in range(len(items)))
+    try:
+        return _rebuilt(json.loads(entries[_NEST]), entries)
+    except Exception as error:  # noqa: BLE001 - whatever a hostile file provokes
+        raise ValueError(f"load: {os.fspath(f)} has a damaged nest: {error}") from None

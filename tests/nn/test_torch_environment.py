@@ -61,6 +61,41 @@ def test_checkpoints_of_nests(tmp_path):
         torch_names.save({}, tmp_path / "run.ckpt")
 
 
+@pytest.mark.parametrize("suffix", ["npz", "safetensors"])
+@pytest.mark.parametrize(
+    "nest",
+    [
+        {}, [], (), None, 3, "x", {"#None": 1, "#dict": {}, "a": {"#list": 2}}, {"/a": 1},
+        {"": 1, "0": 2, 0: 3, -1: 4, 0.5: 5, None: 6}, {True: 1, False: {None: ()}}, {0: np.inf},
+        {"a": {"b": 1}, "a/b": 2, "a.b": [2**80, float("inf")]}, {"/nest": "x"},
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_nests_come_back_as_they_were_saved(tmp_path, nest, suffix):
+    path = tmp_path / f"nest.{suffix}"
+    torch_names.save(nest, path)
+    assert repr(torch_names.load(path)) == repr(nest)
+    torch_names.save([nest, F.arange(2), {"a/b": F.zeros(1), "a": {"b": F.ones(1)}}], path)
+    first, second, third = torch_names.load(path)
+    assert repr(first) == repr(nest)
+    torch_names.save({0: F.ones(1)}, path)
+    assert list(torch_names.load(path)) == [0]
+    values = second.tolist(), third["a/b"].item(), third["a"]["b"].item()
+    assert values == ([0, 1], 0, 1)
+
+
+def test_damaged_nests_and_keys_that_files_lack_are_refused(tmp_path):
+    path = tmp_path / "nest.npz"
+    for nest in ("[", '{"array": "missing"}', '{"dict": 3}', "[" * 100_000, '{"system": []}'):
+        sycl_dnn.save(path, {"/nest": nest})
+        with pytest.raises(ValueError, match=r"load: .*nest\.npz has a damaged nest"):
+            torch_names.load(path)
+    with pytest.raises(TypeError, match=r"save: keys of saved/a must be .*, got tuple"):
+        torch_names.save({"a": {(1, 2): 3}}, path)
+    with pytest.raises(TypeError, match=r"save: saved/a/0 must be .*, got set"):
+        torch_names.save({"a": [set()]}, path)
+
+
 def _script(net, x):
     """What a loss in a script does; names that differ in dpnp are among it."""
     y = net(x)
@@ -102,6 +137,27 @@ def test_one_compiled_function_has_a_program_for_each_meaning():
         torch_names.set_tensor_methods(False)
     assert float(spread(x)) == 1
     assert type(spread(x)) is dpnp.ndarray
+
+
+def test_arrays_and_traced_values_change_together_in_a_block_of_other_settings():
+    x = F.tensor([1.0, 3.0])
+
+    def both():
+        return float(F.relu(x).std(0)), float(sycl_dnn.value_and_grad(lambda x: x.std(0))(x)[0])
+
+    try:
+        with sycl_dnn.nan_mode("propagate"):
+            with sycl_dnn.fallback("auto"):
+                torch_names.set_tensor_methods()
+                assert both() == pytest.approx((2**0.5, 2**0.5))
+            assert both() == (1, 1)  # as when the block began
+        assert both() == pytest.approx((2**0.5, 2**0.5))
+        with sycl_dnn.nan_mode("propagate"), sycl_dnn.fallback("auto"):
+            torch_names.set_tensor_methods(False)
+            assert both() == (1, 1)
+    finally:
+        torch_names.set_tensor_methods(False)
+    assert both() == (1, 1)
 
 
 @pytest.mark.usefixtures("_tensor_methods")
