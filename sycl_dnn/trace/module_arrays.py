@@ -38,14 +38,16 @@ from sycl_dnn.trace.trace_state import running_trace
 
 #: Methods of modules that create or change weights, in whose bodies arrays have torch's methods.
 BUILDERS = ("__init__", "eval", "reset_parameters", "train")
-#: By thread in which one of them runs: how many; None is every thread. Empty most of the time, so
-#: cheap to ask.
+#: By thread in which one of them runs: how many. Empty most of the time, so cheap to ask; None is
+#: a key once ``set_tensor_methods`` was called, and then the settings are asked.
 depths: dict[int | None, int] = {}
 
 
 def is_building() -> bool:
     """Whether one of ``BUILDERS`` runs in this thread, or all code counts as one; no forward."""
-    return bool(depths) and (None in depths or threading.get_ident() in depths) and not is_torch()
+    if not depths or is_torch():
+        return False
+    return threading.get_ident() in depths or policy.current().torch_methods
 
 
 def set_tensor_methods(enabled: bool = True) -> None:
@@ -69,10 +71,7 @@ def set_tensor_methods(enabled: bool = True) -> None:
     >>> torch.set_tensor_methods(False)
     """
     policy.set_torch_methods(enabled)
-    if enabled:
-        depths[None] = 1
-    else:
-        depths.pop(None, None)
+    depths[None] = 1
 
 
 @contextlib.contextmanager

@@ -56,6 +56,18 @@ def _check(name: str, value: str, allowed: Any) -> str:
     return value
 
 
+def _set(**settings: Any) -> None:
+    """Replace settings of the process, and those of the ``with`` block that the caller is in."""
+    _process[0] = _process[0]._replace(**settings)
+    if _here.get() is not None:
+        _here.set(_with(settings))
+
+
+def _with(settings: dict[str, Any]) -> Policy:
+    settings_here = current()._replace(**settings)
+    return _interned.setdefault(settings_here, settings_here)
+
+
 def set_fallback(mode: str) -> None:
     """Set, for the whole process, what happens when an engine lacks an operation.
 
@@ -71,7 +83,7 @@ def set_fallback(mode: str) -> None:
     >>> sycl_dnn.set_fallback("error")
     >>> sycl_dnn.set_fallback("auto")  # the default
     """
-    _process[0] = _process[0]._replace(fallback=_check("mode", mode, _FALLBACKS))
+    _set(fallback=_check("mode", mode, _FALLBACKS))
 
 
 @contextlib.contextmanager
@@ -106,7 +118,7 @@ def set_nan(mode: str) -> None:
     >>> sycl_dnn.set_nan("propagate")
     >>> sycl_dnn.set_nan("fast")  # the default
     """
-    _process[0] = _process[0]._replace(nan=_check("mode", mode, _NANS))
+    _set(nan=_check("mode", mode, _NANS))
 
 
 @contextlib.contextmanager
@@ -148,7 +160,7 @@ def set_kernels(mode: str) -> None:
     >>> sycl_dnn.set_kernels("never")
     >>> sycl_dnn.set_kernels("auto")  # the default
     """
-    _process[0] = _process[0]._replace(kernels=_check("mode", mode, _KERNELS))
+    _set(kernels=_check("mode", mode, _KERNELS))
 
 
 @contextlib.contextmanager
@@ -168,14 +180,13 @@ def kernel_mode(mode: str) -> Iterator[None]:
 
 def set_torch_methods(enabled: bool) -> None:
     """Set, for the whole process, whether traced arrays have torch's methods everywhere."""
-    _process[0] = _process[0]._replace(torch_methods=enabled)
+    _set(torch_methods=enabled)
 
 
 @contextlib.contextmanager
 def using(**settings: Any) -> Iterator[None]:
     """Replace settings by name inside a ``with`` block."""
-    settings_here = current()._replace(**settings)
-    with restored(_interned.setdefault(settings_here, settings_here)):
+    with restored(_with(settings)):
         yield
 
 
