@@ -28,12 +28,24 @@ class Generator:
     """A generator of orders, as ``torch.Generator``."""
 
     def __init__(self, device: Any = None) -> None:
-        self.numbers = np.random.default_rng()
+        self.manual_seed(67280421310721)  # as torch's, so that scripts repeat
 
     def manual_seed(self, seed: int) -> Generator:
         """Start again from a seed; return the generator."""
+        self._seed = seed
         self.numbers = np.random.default_rng(seed)
         return self
+
+    def initial_seed(self) -> int:
+        """Return the last seed."""
+        return self._seed
+
+
+def _check_count(owner: str, name: str, value: Any) -> int:
+    """Return a count after a check that it is one."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+        raise ValueError(f"{owner}: {name} must be an integer of at least 1, got {value!r}")
+    return int(value)
 
 
 def _numbers(generator: Generator | None) -> np.random.Generator:
@@ -116,9 +128,11 @@ def random_split(
     Raises
     ------
     ValueError
-        The lengths do not add up to that of the dataset, or the fractions to 1.
+        A length is negative; they do not add up to that of the dataset, or the fractions to 1.
     """
     total = len(dataset)
+    if any(n < 0 for n in lengths):
+        raise ValueError(f"random_split: lengths must be at least 0, got {list(lengths)}")
     if math.isclose(sum(lengths), 1) and sum(lengths) <= 1:
         fractions, lengths = lengths, [math.floor(total * part) for part in lengths]
         for i in range(total - int(sum(lengths))):
@@ -176,7 +190,8 @@ class RandomSampler(_Drawn):
         generator: Generator | None = None,
     ) -> None:  # fmt: skip
         self.data_source, self.replacement, self.generator = data_source, replacement, generator
-        self.num_samples = len(data_source) if num_samples is None else num_samples
+        count = len(data_source) if num_samples is None else num_samples
+        self.num_samples = _check_count("RandomSampler", "num_samples", count)
 
     def _order(self, numbers: np.random.Generator) -> np.ndarray:
         total = len(self.data_source)
@@ -193,7 +208,7 @@ class SubsetRandomSampler(_Drawn):
         self.indices, self.generator, self.num_samples = indices, generator, len(indices)
 
     def _order(self, numbers: np.random.Generator) -> np.ndarray:
-        return numbers.permutation(np.asarray(self.indices))
+        return numbers.permutation([int(i) for i in self.indices])
 
 
 class WeightedRandomSampler(_Drawn):
@@ -204,7 +219,13 @@ class WeightedRandomSampler(_Drawn):
         generator: Generator | None = None,
     ) -> None:  # fmt: skip
         self.weights = np.asarray([float(w) for w in weights])
-        self.num_samples, self.replacement, self.generator = num_samples, replacement, generator
+        self.num_samples = _check_count("WeightedRandomSampler", "num_samples", num_samples)
+        self.replacement, self.generator = replacement, generator
+        if not (self.weights >= 0).all() or not 0 < self.weights.sum() < math.inf:
+            raise ValueError(
+                "WeightedRandomSampler: weights must be finite, at least 0 and not all 0, got "
+                f"{self.weights}"
+            )
 
     def _order(self, numbers: np.random.Generator) -> np.ndarray:
         p = self.weights / self.weights.sum()
@@ -215,7 +236,8 @@ class BatchSampler(Sampler):
     """Batches of what another sampler yields."""
 
     def __init__(self, sampler: Any, batch_size: int, drop_last: bool) -> None:
-        self.sampler, self.batch_size, self.drop_last = sampler, batch_size, drop_last
+        self.sampler, self.drop_last = sampler, drop_last
+        self.batch_size = _check_count("BatchSampler", "batch_size", batch_size)
 
     def __len__(self) -> int:
         full, rest = divmod(len(self.sampler), self.batch_size)
@@ -250,7 +272,7 @@ def default_collate(batch: Sequence[Any]) -> Any:
         return with_methods(F.stack(list(map(plain, batch))))
     if isinstance(first, (bool, int, float)):
         return with_methods(F.from_numpy(np.asarray(batch)))
-    if isinstance(first, str):
+    if isinstance(first, (str, bytes)):
         return list(batch)
     if isinstance(first, Mapping):
         return {key: default_collate([item[key] for item in batch]) for key in first}
@@ -258,7 +280,7 @@ def default_collate(batch: Sequence[Any]) -> Any:
         columns = [default_collate(column) for column in zip(*batch, strict=True)]
         if hasattr(first, "_fields"):
             return type(first)(*columns)
-        return columns if isinstance(first, list) else tuple(columns)
+        return columns
     raise TypeError(
         f"default_collate: items must be arrays, numbers, strings or nests of them, got "
         f"{type(first).__name__}"
@@ -270,6 +292,13 @@ def _rows_of(dataset: Any) -> bool:
     return isinstance(dataset, TensorDataset) or (
         type(dataset) is Subset and _rows_of(dataset.dataset)
     )
+
+
+def _check_off(reason: str, options: dict[str, Any]) -> None:
+    """Raise ValueError for the first option that is given."""
+    for name, is_given in options.items():
+        if is_given:
+            raise ValueError(f"DataLoader: {name} must not be given with {reason}")
 
 
 class DataLoader:
@@ -295,7 +324,8 @@ class DataLoader:
     Raises
     ------
     ValueError
-        ``shuffle`` with a sampler or an ``IterableDataset``.
+        ``batch_size`` is less than 1, or options exclude each other: an ``IterableDataset`` has no
+        order, ``batch_sampler`` replaces all options of batches, and ``sampler`` ``shuffle``.
 
     Examples
     --------
@@ -311,11 +341,24 @@ class DataLoader:
         sampler: Any = None, batch_sampler: Any = None, num_workers: int = 0,
         collate_fn: Callable[[Any], Any] | None = None, pin_memory: bool = False,
         drop_last: bool = False, timeout: float = 0, worker_init_fn: Any = None,
-        generator: Generator | None = None, **of_workers: Any,
+        multiprocessing_context: Any = None, generator: Generator | None = None, *,
+        prefetch_factor: int | None = None, persistent_workers: bool = False,
+        pin_memory_device: str = "", in_order: bool = True,
     ) -> None:  # fmt: skip
         is_iterable = isinstance(dataset, IterableDataset)
-        if shuffle and (is_iterable or sampler is not None or batch_sampler is not None):
-            raise ValueError("DataLoader: shuffle must be off with a sampler or IterableDataset")
+        order = {"shuffle": shuffle, "sampler": sampler is not None}
+        if is_iterable:
+            order["batch_sampler"] = batch_sampler is not None
+            _check_off("an IterableDataset", order)
+        if sampler is not None:
+            _check_off("sampler", {"shuffle": shuffle})
+        if batch_sampler is not None:
+            batches = {"batch_size": batch_size != 1, "drop_last": drop_last}
+            _check_off("batch_sampler", order | batches)
+        elif batch_size is None:
+            _check_off("batch_size=None", {"drop_last": drop_last})
+        else:
+            _check_count("DataLoader", "batch_size", batch_size)
         self.dataset, self.batch_size, self.drop_last = dataset, batch_size, drop_last
         self.collate_fn, self.num_workers = collate_fn, num_workers
         if sampler is None and not is_iterable:

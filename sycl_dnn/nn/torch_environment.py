@@ -33,7 +33,10 @@ def _has_gpu() -> bool:
 #: Kinds of devices: a GPU here is torch's ``xpu``, and arrays are on the device of their queue.
 cuda, mps, xpu = _Devices(lambda: False), _Devices(lambda: False), _Devices(_has_gpu)
 accelerator = SimpleNamespace(
-    is_available=_has_gpu, current_accelerator=lambda: sycl_dnn.nn.torch_names.device("xpu")
+    is_available=_has_gpu,
+    current_accelerator=lambda check_available=False: (
+        sycl_dnn.nn.torch_names.device("xpu") if _has_gpu() else None
+    ),
 )
 #: Settings of other libraries, which code sets; they change nothing here.
 backends = SimpleNamespace(

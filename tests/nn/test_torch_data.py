@@ -86,8 +86,48 @@ def test_samplers():
     loader = data.DataLoader(ROWS, batch_sampler=[[0, 6], [3]])
     assert [x.tolist() for x, _ in loader] == [[0, 6], [3]]
     assert [int(x) for x, _ in data.DataLoader(ROWS, None, sampler=[5, 1])] == [5, 1]
-    with pytest.raises(ValueError, match="shuffle must be off"):
-        data.DataLoader(ROWS, shuffle=True, sampler=[0])
+    assert sorted(data.SubsetRandomSampler(torch_names.arange(2))) == [0, 1]
+
+
+STREAM = data.IterableDataset()
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: data.DataLoader(ROWS, 0), "DataLoader: batch_size must be .* at least 1, got 0"),
+        (lambda: data.DataLoader(ROWS, 2.5), "batch_size must be an integer .*, got 2.5"),
+        (lambda: data.BatchSampler(ROWS, -1, True), "BatchSampler: batch_size .*, got -1"),
+        (lambda: data.RandomSampler([]), "RandomSampler: num_samples .*, got 0"),
+        (lambda: data.DataLoader([], shuffle=True), "RandomSampler: num_samples .*, got 0"),
+        (lambda: data.WeightedRandomSampler([1], 0), "WeightedRandomSampler: num_samples"),
+        (lambda: data.WeightedRandomSampler([1, -1], 2), "weights must be finite, at least 0"),
+        (lambda: data.WeightedRandomSampler([0, 0], 2), "weights must be finite, at least 0"),
+        (lambda: data.WeightedRandomSampler([1, np.nan], 2), "weights must be finite"),
+        (lambda: data.DataLoader(ROWS, shuffle=True, sampler=[0]), "shuffle must .* with sampler"),
+        (lambda: data.DataLoader(STREAM, shuffle=True), "shuffle must .* an IterableDataset"),
+        (lambda: data.DataLoader(STREAM, sampler=[0]), "sampler must .* an IterableDataset"),
+        (lambda: data.DataLoader(STREAM, batch_sampler=[[0]]), "batch_sampler must .* Iterable"),
+        (lambda: data.DataLoader(ROWS, 2, batch_sampler=[[0]]), "batch_size .* batch_sampler"),
+        (lambda: data.DataLoader(ROWS, batch_sampler=[[0]], drop_last=True), "drop_last must not"),
+        (lambda: data.DataLoader(ROWS, None, drop_last=True), "drop_last .* batch_size=None"),
+        (lambda: data.random_split(ROWS, [1.5, -0.5]), "random_split: lengths must be at least 0"),
+    ],
+)
+def test_options_out_of_range_or_of_no_effect_are_refused(call, text):
+    with pytest.raises(ValueError, match=text):
+        call()
+
+
+def test_misspelt_options_are_refused():
+    with pytest.raises(TypeError, match="shufle"):
+        data.DataLoader(ROWS, 2, shufle=True)
+
+
+def test_generators_repeat_without_a_seed():
+    orders = [list(data.RandomSampler(ROWS, generator=data.Generator())) for _ in range(2)]
+    assert orders[0] == orders[1]
+    assert data.Generator().manual_seed(4).initial_seed() == 4
 
 
 def test_iterable_datasets():

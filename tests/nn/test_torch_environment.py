@@ -26,6 +26,7 @@ def test_scripts_choose_a_device():
     is_gpu = sycl_dnn.default_queue().sycl_device.is_gpu
     assert torch_names.accelerator.is_available() == torch_names.xpu.is_available() == is_gpu
     assert torch_names.xpu.device_count() == int(is_gpu)
+    assert (torch_names.accelerator.current_accelerator() is not None) == is_gpu
     torch_names.cuda.manual_seed_all(3)
     drawn = torch_names.rand(2)
     torch_names.cuda.empty_cache()
