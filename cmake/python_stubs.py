@@ -75,8 +75,10 @@ from typing import Any
 
 from sycl_dnn.optim import schedules as schedules
 """
+_SCHEDULED = "float | Callable[[Any], Any]"
 _TYPES = {
-    "lr": "float | Callable[[Any], Any]", "decay_mask": "Callable[[str, Any], bool] | None",
+    "lr": _SCHEDULED, "momentum": _SCHEDULED, "betas": f"tuple[{_SCHEDULED}, {_SCHEDULED}]",
+    "decay_mask": "Callable[[str, Any], bool] | None",
     "groups": "Sequence[tuple[Callable[[str], bool], dict[str, Any]]]",
     "max_norm": "float | None", "master_weights": "bool", "adjust_lr_fn": "str | None",
 }  # fmt: skip

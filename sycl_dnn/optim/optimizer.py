@@ -39,15 +39,32 @@ _RANGES: dict[str, tuple[Callable[[Any], bool], str]] = {
 _ADJUSTMENTS = (None, "original", "match_rms_adamw")
 
 
+#: Options that may be functions of the number of completed steps.
+_SCHEDULED = ("lr", "momentum", "betas")
+
+
+def _each(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, (tuple, list)) else (value,)
+
+
+def _after(steps: Any, value: Any) -> Any:
+    """Return an option after so many steps: what a schedule returns, everything else as it is."""
+    if isinstance(value, (tuple, list)):
+        return tuple([_after(steps, v) for v in value])
+    return value(steps) if callable(value) else value
+
+
 def check_options(name: str, options: dict[str, Any]) -> None:
     """Raise ValueError for the first option that is out of range, as torch does."""
     for option, value in options.items():
         is_allowed, rule = _RANGES.get(option, (None, ""))
-        numbers = value if isinstance(value, (tuple, list)) else (value,)
-        numbers = [v for v in numbers if isinstance(v, (int, float))]
+        numbers = [v for v in _each(value) if isinstance(v, (int, float))]
         if is_allowed and not all(map(is_allowed, numbers)):
             raise ValueError(f"{name}: {option} must be {rule}, got {value}")
-        if option == "betas" and not (len(value) == 2 and all(0 <= b < 1 for b in value)):
+        if option not in _SCHEDULED and any(map(callable, _each(value))):
+            raise TypeError(f"{name}: {option} must not be a schedule; lr, momentum, betas may be")
+        fixed = [v for v in _each(value) if not callable(v)]
+        if option == "betas" and not (len(value) == 2 and all(0 <= b < 1 for b in fixed)):
             raise ValueError(f"{name}: betas must be in [0, 1), two of them, got {value}")
         if option == "etas" and not (len(value) == 2 and 0 < value[0] < 1 < value[1]):
             raise ValueError(f"{name}: etas must be below and above 1, got {value}")
@@ -111,15 +128,15 @@ class Row(NamedTuple):
 class Optimizer:
     """Base class of all optimizers.
 
-    The rate is a number or a function of the number of completed steps
-    (``sycl_dnn.optim.schedules``). ``groups`` is a list of pairs ``(filter, options)``: the first
-    filter that accepts a parameter's name determines the options that override the defaults.
+    The rate, ``momentum`` and each of ``betas`` are numbers or functions of the number of completed
+    steps (``sycl_dnn.optim.schedules``). ``groups`` is a list of pairs ``(filter, options)``: the
+    first filter that accepts a parameter's name determines the options that override the defaults.
     Parameters whose gradient is None are not updated.
 
     Arithmetic is in float32 (float64 for float64). Complex parameters are updated as pairs of real
     numbers, as in torch, and their state is that of the pairs; rules that do not update elements
-    independently refuse them. With ``master_weights`` the state has float32
-    copies of narrower parameters, to which updates are applied without rounding.
+    independently refuse them. With ``master_weights`` the state has float32 copies of narrower
+    parameters, to which updates are applied without rounding.
     """
 
     #: Options with defaults, in addition to the rate.
@@ -253,6 +270,8 @@ class Optimizer:
         # key.
         fixed = repr({n: v for n, v in self.options.items() if n != "lr"})
         functions = [self.decay_mask, *(chosen for chosen, _ in self.groups)]
+        for options in (self.options, *(options for _, options in self.groups)):
+            functions += [v for n in _SCHEDULED for v in _each(options.get(n)) if callable(v)]
         key = (fixed, [repr(key) for _, key in self.groups], self.max_norm, functions)
         lr = self.options["lr"] if lr is None else lr
         return _program_of(self)(grads, state, params, lr, key)
@@ -359,8 +378,9 @@ class Optimizer:
         check_options(type(self).__name__, fixed)
         if lr is not None and o.lr is self.options["lr"]:
             o.lr = lr
-        if callable(o.lr):
-            o.lr = o.lr(F.sub(step, 1.0))
+        steps = F.sub(step, 1.0)
+        for option, value in list(vars(o).items()):
+            setattr(o, option, _after(steps, value))
         if not is_decayed and hasattr(o, "weight_decay"):
             o.weight_decay = 0.0
         o.t = step

@@ -11,7 +11,7 @@ from typing import Any
 from sycl_dnn import functional as F
 from sycl_dnn.functional.defined import defined
 from sycl_dnn.ir.node import Node
-from sycl_dnn.ops.arithmetic import EXPM1, cast
+from sycl_dnn.ops.arithmetic import EXPM1, LOG, cast
 from sycl_dnn.optim.optimizer import Options, rate_of
 from sycl_dnn.trace.values import Tensor
 
@@ -122,22 +122,36 @@ def in_one_kernel(
     return dict(zip(names, result, strict=True))
 
 
-def group_numbers(definition: Callable[..., tuple[Node, ...]], o: Options) -> tuple[Tensor, ...]:
+def arrays_among(**numbers: Any) -> dict[str, Tensor]:
+    """Return those numbers that are arrays: what schedules computed, or the caller gave."""
+    return {name: value for name, value in numbers.items() if isinstance(value, Tensor)}
+
+
+def group_numbers(
+    definition: Callable[..., tuple[Node, ...]], o: Options, **more: Any
+) -> tuple[Tensor, ...]:
     """Compute the numbers that all parameters of a group share, float32 arrays ().
 
-    ``definition`` takes the step count and the rate, which is a number if no array was given.
+    ``definition`` takes the step count ``t``, the rate ``lr`` and ``more`` numbers by name, as
+    nodes where arrays were given.
     """
-    is_array = isinstance(o.lr, Tensor)
+    numbers = {"t": o.t, "lr": o.lr, **more}
+    arrays = arrays_among(**numbers)
 
-    def converting(t: Node, lr: Node | float = o.lr) -> tuple[Node, ...]:
-        rate = cast(lr, "float32") if isinstance(lr, Node) else lr
-        return tuple([cast(node, "float32") for node in definition(cast(t, "float32"), rate)])
+    def converting(*nodes: Node) -> tuple[Node, ...]:
+        rows = zip(arrays, nodes, strict=True)
+        values = numbers | {name: cast(node, "float32") for name, node in rows}
+        return tuple([cast(node, "float32") for node in definition(**values)])
 
-    return tuple(defined(converting, [o.t, o.lr] if is_array else [o.t]))
+    return tuple(defined(converting, list(arrays.values())))
 
 
-def less_power(base: float, t: Any) -> Any:
+def less_power(base: Any, t: Any) -> Any:
     """Return ``1 - base ** t`` for a node or an array, accurate even if ``base`` is close to 1."""
+    if isinstance(base, Tensor):
+        return defined(lambda base, t: (less_power(base, t),), [base, t])[0]
+    if isinstance(base, Node):
+        return -EXPM1(t * LOG(base))
     if not base:
         return 1.0
     if isinstance(t, Node):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Learning-rate schedules: functions of the step, which is a number, or an array when compiled.
+"""Schedules of rates and momenta: functions of the step, a number, or an array when compiled.
 
-Each function returns a schedule; a schedule maps the number of completed steps to a rate.
+Each function returns a schedule; a schedule maps the number of completed steps to a value.
 """
 
 from __future__ import annotations
@@ -184,7 +184,9 @@ def cyclic(
     low: float, high: float, up: int = 2000, down: int | None = None, mode: str = "triangular",
     gamma: float = 1.0,
 ) -> Schedule:  # fmt: skip
-    """Alternate between ``low`` and ``high``, as ``CyclicLR`` with ``cycle_momentum=False``.
+    """Alternate between ``low`` and ``high``, as ``CyclicLR``.
+
+    torch's class also changes momentum: give the optimizer ``momentum=cyclic(0.9, 0.8, up)``.
 
     Parameters
     ----------
@@ -278,8 +280,8 @@ def one_cycle(
 ) -> Schedule:  # fmt: skip
     """Rise to ``peak`` and fall, both along half cosines, as ``OneCycleLR``.
 
-    The rate is constant after ``steps`` steps. Momentum stays as it is: torch's lowers and raises
-    it, too, unless ``cycle_momentum=False``.
+    The rate is constant after ``steps`` steps. torch's class also lowers and raises momentum: give
+    the optimizer ``momentum=one_cycle(0.85, steps, div_factor=0.85 / 0.95, final_div_factor=1)``.
 
     Raises
     ------

@@ -19,7 +19,7 @@ class RAdam(Optimizer):
     Parameters
     ----------
     lr : float or callable
-    betas : pair of float
+    betas : pair of float or callable
     eps, weight_decay : float
     decoupled_weight_decay : bool
     """

@@ -14,6 +14,7 @@ from sycl_dnn.ops.arithmetic import MAXIMUM, SQRT, SQUARE
 from sycl_dnn.optim.optimizer import Optimizer, Options
 from sycl_dnn.optim.rule import (
     added,
+    arrays_among,
     as_array,
     group_numbers,
     in_one_kernel,
@@ -34,7 +35,8 @@ class SGD(Optimizer):
     Parameters
     ----------
     lr : float or callable
-    momentum, dampening, weight_decay : float
+    momentum : float or callable
+    dampening, weight_decay : float
     nesterov : bool
         Requires momentum and no dampening.
     """
@@ -55,16 +57,17 @@ class SGD(Optimizer):
         """Apply one step: ``p - lr * momentum``."""
 
         def definition(
-            p: Node, g: Node, lr: Node, share: Node, momentum: Node | None = None
-        ) -> dict[str, Node]:
+            p: Node, g: Node, lr: Node, share: Node, momentum: Node | None = None,
+            factor: Any = o.momentum,
+        ) -> dict[str, Node]:  # fmt: skip
             g = g + p * o.weight_decay if o.weight_decay else g
             if momentum is None:
                 return {"p": p - g * lr}
-            m = momentum * o.momentum + (g * share if o.dampening else g)
-            move = g + m * o.momentum if o.nesterov else m
+            m = momentum * factor + (g * share if o.dampening else g)
+            move = g + m * factor if o.nesterov else m
             return {"p": p - move * lr, "momentum": m}
 
-        numbers = {"lr": o.lr, "share": o.share}
+        numbers = {"lr": o.lr, "share": o.share, **arrays_among(factor=o.momentum)}
         result = in_one_kernel(definition, {"p": p, "g": g, **slots}, numbers)
         return result.pop("p"), result
 
@@ -80,13 +83,15 @@ class _Moments(Optimizer):
     def prepare(self, o: Options) -> None:
         """Compute the bias corrections."""
 
-        def definition(t: Node, lr: Any) -> tuple[Node, ...]:
+        def definition(t: Node, lr: Any, first: Any, second: Any) -> tuple[Node, ...]:
             one = t * 0.0 + 1.0
-            correction = one * less_power(o.betas[0], t)
-            root = SQRT(one * less_power(o.betas[1], t))
+            correction = one * less_power(first, t)
+            root = SQRT(one * less_power(second, t))
             return one, correction, root, lr / correction, one - lr * o.weight_decay
 
-        o.one, o.correction, o.root, o.size, o.keeps = group_numbers(definition, o)
+        first, second = o.betas
+        numbers = group_numbers(definition, o, first=first, second=second)
+        o.one, o.correction, o.root, o.size, o.keeps = numbers
 
     def moments(self, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any, Any]:
         """Update the moments; return them and the divisor of the first moment."""
@@ -106,11 +111,11 @@ class _Moments(Optimizer):
         self, p: Any, keeps: Any, g: Any, slots: dict[str, Any], o: Options
     ) -> tuple[Any, Any]:
         """Apply a step of Adam to the parameter, first multiplied by ``keeps``."""
-        first, second = o.betas
+        beta1, beta2 = o.betas
 
         def definition(
             p: Node, g: Node, m: Node, v: Node, size: Node, root: Node, keeps: Node,
-            v_max: Node | None = None,
+            v_max: Node | None = None, first: Any = beta1, second: Any = beta2,
         ) -> dict[str, Node]:  # fmt: skip
             m = m * first + g * (1.0 - first)
             v = v * second + SQUARE(g) * (1.0 - second)
@@ -120,6 +125,7 @@ class _Moments(Optimizer):
 
         moments = {name: slots[name] for name in ("m", "v", *slots)}
         numbers = {"size": o.size, "root": o.root, "keeps": keeps}
+        numbers |= arrays_among(first=beta1, second=beta2)
         result = in_one_kernel(definition, {"p": p, "g": g, **moments}, numbers)
         return result.pop("p"), result
 
@@ -132,7 +138,7 @@ class Adam(_Moments):
     Parameters
     ----------
     lr : float or callable
-    betas : pair of float
+    betas : pair of float or callable
     eps, weight_decay : float
     amsgrad : bool
     decoupled_weight_decay : bool
@@ -156,7 +162,7 @@ class AdamW(_Moments):
     Parameters
     ----------
     lr : float or callable
-    betas : pair of float
+    betas : pair of float or callable
     eps, weight_decay : float
     amsgrad : bool
     """
@@ -176,7 +182,7 @@ class Adamax(_Moments):
     Parameters
     ----------
     lr : float or callable
-    betas : pair of float
+    betas : pair of float or callable
     eps, weight_decay : float
     """
 
@@ -198,7 +204,7 @@ class NAdam(_Moments):
     Parameters
     ----------
     lr : float or callable
-    betas : pair of float
+    betas : pair of float or callable
     eps, weight_decay, momentum_decay : float
     decoupled_weight_decay : bool
     """
@@ -236,7 +242,8 @@ class RMSprop(Optimizer):
     Parameters
     ----------
     lr : float or callable
-    alpha, eps, weight_decay, momentum : float
+    alpha, eps, weight_decay : float
+    momentum : float or callable
     centered : bool
     """
 
@@ -256,7 +263,7 @@ class RMSprop(Optimizer):
             result["mean"] = mixed(slots["mean"], g, o.alpha)
             spread = F.sub(spread, F.square(result["mean"]))
         move = F.div(g, F.add(F.sqrt(spread), o.eps))
-        if o.momentum:
+        if "momentum" in slots:
             move = result["momentum"] = F.add(F.mul(slots["momentum"], o.momentum), move)
         return F.sub(p, F.mul(move, o.lr)), result
 
@@ -345,7 +352,7 @@ class Lion(Optimizer):
     Parameters
     ----------
     lr : float or callable
-    betas : pair of float
+    betas : pair of float or callable
     weight_decay : float
     """
 
@@ -368,7 +375,7 @@ class LAMB(_Moments):
     Parameters
     ----------
     lr : float or callable
-    betas : pair of float
+    betas : pair of float or callable
     eps, weight_decay : float
     """
 
@@ -392,7 +399,8 @@ class Muon(Optimizer):
     Parameters
     ----------
     lr : float or callable
-    weight_decay, momentum, eps : float
+    weight_decay, eps : float
+    momentum : float or callable
     nesterov : bool
     ns_coefficients : three floats
     ns_steps : int

@@ -3,6 +3,7 @@
 
 import math
 
+import numpy as np
 import pytest
 
 import sycl_dnn
@@ -186,3 +187,67 @@ def test_a_plateau_inside_a_step():
 def test_invalid_schedules_are_refused(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+STEPS = 12
+MOMENTUM = schedules.one_cycle(0.85, STEPS, div_factor=0.85 / 0.95, final_div_factor=1)
+START, CURVATURE = np.array([1, -2, 3], "f4"), np.array([1, 0.5, 2], "f4")
+
+
+def _path(opt):
+    """Parameters after each step on a parabola."""
+    params = {"w": F.asarray(START)}
+    state, results = opt.init(params), []
+    for _ in range(STEPS):
+        grads = {"w": F.mul(params["w"], F.asarray(2 * CURVATURE))}
+        params, state = opt.update(grads, state, params)
+        results.append(sycl_dnn.asnumpy(params["w"]))
+    return np.array(results)
+
+
+def test_momentum_follows_a_schedule():
+    w, buffer, expected = START.astype("f8"), 0.0, []
+    for step in range(STEPS):
+        buffer = buffer * MOMENTUM(step) + 2 * CURVATURE * w
+        w = w - 0.01 * buffer
+        expected.append(w)
+    np.testing.assert_allclose(_path(optim.SGD(0.01, momentum=MOMENTUM)), expected, rtol=1e-4)
+    in_group = optim.SGD(0.01, momentum=0.1, groups=[(lambda name: True, {"momentum": MOMENTUM})])
+    np.testing.assert_allclose(_path(in_group), expected, rtol=1e-4)
+    opt = optim.SGD(0.01, momentum=MOMENTUM)
+    _path(opt)
+    opt.options["momentum"] = 0.0  # another program
+    plain = START * np.cumprod(np.tile(1 - 0.02 * CURVATURE, (STEPS, 1)), 0)
+    np.testing.assert_allclose(_path(opt), plain, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        ("SGD", {"momentum": 0.9}), ("SGD", {"momentum": 0.9, "nesterov": True}),
+        ("RMSprop", {"momentum": 0.9}), ("Adam", {}), ("Adam", {"amsgrad": True}), ("AdamW", {}),
+        ("Adamax", {}), ("NAdam", {}), ("RAdam", {}),
+    ],
+)  # fmt: skip
+def test_one_cycle_of_rate_and_momentum_is_torchs(kind, options):
+    torch = pytest.importorskip("torch")
+    w = torch.nn.Parameter(torch.tensor(START))
+    other = getattr(torch.optim, kind)([w], lr=0.1, **options)
+    scheduler, expected = torch.optim.lr_scheduler.OneCycleLR(other, 0.1, STEPS + 1), []
+    rate = schedules.one_cycle(0.1, STEPS + 1)
+    momentum = schedules.one_cycle(0.85, STEPS + 1, div_factor=0.85 / 0.95, final_div_factor=1)
+    for _ in range(STEPS):
+        w.grad = w.detach() * torch.tensor(2 * CURVATURE)
+        other.step()
+        scheduler.step()
+        expected.append(w.detach().numpy().copy())
+    own = {"momentum": momentum} if options.get("momentum") else {"betas": (momentum, 0.999)}
+    actual = _path(getattr(optim, kind)(rate, **{**options, **own}))
+    np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_other_options_are_no_schedules():
+    with pytest.raises(TypeError, match="AdamW: weight_decay must not be a schedule; lr, momentum"):
+        optim.AdamW(1e-3, weight_decay=schedules.cosine(0.1, 10))
+    with pytest.raises(ValueError, match=r"Adam: betas must be in \[0, 1\)"):
+        optim.Adam(1e-3, betas=(schedules.cosine(0.9, 10), 1.5))
