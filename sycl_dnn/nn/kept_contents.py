@@ -61,7 +61,8 @@ def _has_attributes(kind: Any) -> bool:
     return not issubclass(kind, (type, enum.Enum, Tensor, types.ModuleType))
 
 
-def _attributes(value: Any) -> _Attributes:
+def attributes_of(value: Any) -> _Attributes:
+    """Return the attributes of an object, also those in slots."""
     attrs = getattr(value, "__dict__", {})
     slots = [s for owner in type(value).__mro__ for s in slots_of(owner) if hasattr(value, s)]
     attributes = _Attributes({s: getattr(value, s) for s in slots})
@@ -86,7 +87,7 @@ def contents_of(value: Any) -> list[Any]:
     elif isinstance(value, np.random.Generator):
         contents.append(_State(pickle.dumps(value.bit_generator.state)))
     if is_object(value):
-        contents.append(_attributes(value))
+        contents.append(attributes_of(value))
     return contents
 
 
@@ -115,7 +116,7 @@ def fill(value: Any, contents: list[Any]) -> None:
 
 def _set_attributes(value: Any, attributes: dict[str, Any]) -> None:
     attrs = getattr(value, "__dict__", {})
-    for name in _attributes(value).keys() - attributes.keys():
+    for name in attributes_of(value).keys() - attributes.keys():
         attrs.pop(name) if name in attrs else object.__delattr__(value, name)
     for name, item in attributes.items():
         if name in attrs or not hasattr(type(value), name):
@@ -191,7 +192,7 @@ def _children(value: Any) -> list[tuple[Any, Any]]:
     elif isinstance(value, (set, frozenset)):
         children += [(id(v), v) for v in value]
     if is_object(value):
-        children += [(("attribute", n), v) for n, v in _attributes(value).items()]
+        children += [(("attribute", n), v) for n, v in attributes_of(value).items()]
     return children
 
 

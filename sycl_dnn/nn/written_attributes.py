@@ -10,10 +10,11 @@ arrays and constants that they do not read before, which then are in the module'
 from __future__ import annotations
 
 import contextlib
+import functools
 import random
 import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,6 +37,8 @@ _OF_PROCESS: dict[int, Any] = {
 }
 
 
+#: Larger containers hold data, no generators.
+_MOST_ITEMS = 1000
 _ABSENT = object()
 
 
@@ -324,23 +327,41 @@ def _values_read(module: Any) -> Iterator[Any]:
     values = [v for part in module_tree.registered_modules(module) for v in part.__dict__.values()]
     for kind in set(map(type, module_tree.registered_modules(module))):
         values += [v for owner in kind.__mro__ for v in vars(owner).values()]
-    seen: set[int] = set()
+    seen: dict[int, Any] = {}  # with the values, so that no other one gets the id
     while values:
         value = values.pop()
         yield value
-        if isinstance(value, property):
-            value = value.fget
-        elif isinstance(value, (types.MethodType, classmethod, staticmethod)):
-            value = value.__func__
-        if not isinstance(value, types.FunctionType) or id(value) in seen:
-            continue
-        seen.add(id(value))
-        if not code_facts.is_library(value.__module__):
-            values += _read(value)
+        if id(value) not in seen:
+            seen[id(value)] = value
+            values += _parts_of(value)
+
+
+def _parts_of(value: Any) -> Iterable[Any]:
+    """Return what a value consists of or, if it is a function, reads."""
+    if isinstance(value, types.FunctionType):
+        return () if code_facts.is_library(value.__module__) else _read(value)
+    if isinstance(value, property):
+        return (value.fget,)
+    if isinstance(value, (classmethod, staticmethod)):
+        return (value.__func__,)
+    if isinstance(value, types.MethodType):
+        return value.__self__, value.__func__
+    if isinstance(value, functools.partial):
+        return value.func, *value.args, *value.keywords.values()
+    if isinstance(value, dict):
+        return value.values() if len(value) <= _MOST_ITEMS else ()
+    if isinstance(value, (list, tuple, set)):
+        return value if len(value) <= _MOST_ITEMS else ()
+    if kept_contents.is_object(value):
+        methods = [v for owner in type(value).__mro__ for v in vars(owner).values()]
+        return *kept_contents.attributes_of(value).values(), *methods
+    return ()
 
 
 def _read(function: types.FunctionType) -> Iterator[Any]:
     """Yield the globals and captured values that a function reads, and attributes of these."""
+    yield from function.__defaults__ or ()
+    yield from (function.__kwdefaults__ or {}).values()
     for cell in function.__closure__ or ():
         with contextlib.suppress(ValueError):  # not assigned yet
             yield cell.cell_contents

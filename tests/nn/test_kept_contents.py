@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Forwards that change objects, arrays of NumPy and nested containers of their module in place."""
 
+import functools
 import random
 import threading
 from collections import OrderedDict, defaultdict
@@ -265,6 +266,42 @@ def test_generators_that_are_globals_or_captured_draw_at_each_call(way, x):
     with pytest.raises(TypeError, match=r"Net\.forward must not draw random numbers"):
         sycl_dnn.compile(lambda net, x: net(x))(net, x)
     assert NUMPY_GENERATOR.bit_generator.state == before
+
+
+class _Sampler:
+    def __init__(self):
+        self.numbers = np.random.default_rng(5)
+
+    def draw(self):
+        return self.numbers.random()
+
+    def draw_of_process(self):
+        return random.random()
+
+
+SAMPLER, IN_DICT, IN_LIST = _Sampler(), {"a": np.random.default_rng(6)}, [random.Random(7)]
+PARTIAL = functools.partial(np.random.default_rng(8).uniform, 0.5)
+
+
+def _by_default(numbers=np.random.default_rng(9), *, more=np.random.default_rng(10)):  # noqa: B008
+    return numbers.random() + more.random()
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda net: SAMPLER.draw(), lambda net: SAMPLER.draw_of_process(),
+        lambda net: net.sampler.draw(), lambda net: net.sampler.draw_of_process(),
+        lambda net: IN_DICT["a"].random(), lambda net: IN_LIST[0].random(), lambda net: PARTIAL(),
+        lambda net: _by_default(),
+    ],
+)  # fmt: skip
+def test_generators_in_other_objects_draw_at_each_call(x, draw):
+    net = Net(lambda net, y: y.sum() * draw(net))
+    net.sampler = _Sampler()
+    assert len({float(net(x)) for _ in range(4)}) == 4
+    with pytest.raises(TypeError, match=r"Net\.(forward must not draw|sampler must not be)"):
+        sycl_dnn.compile(lambda net, x: net(x))(net, x)
 
 
 @pytest.mark.parametrize("kind", [Stats, Slotted, Record, WithArrays, Table])
