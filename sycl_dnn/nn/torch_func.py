@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -10,8 +11,25 @@ from sycl_dnn import functional as F
 from sycl_dnn.call import jacobians, reverse, vectorization
 from sycl_dnn.nn import module_tree
 from sycl_dnn.trace.module_arrays import plain
+from sycl_dnn.trace.torch_methods import in_torch_manner
 
 
+def _of_torch(transform: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a transform of functions whose values have torch's methods."""
+
+    @functools.wraps(transform)
+    def transformed(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        @functools.wraps(func)
+        def with_methods(*values: Any, **named: Any) -> Any:
+            with in_torch_manner():
+                return func(*values, **named)
+
+        return transform(with_methods, *args, **kwargs)
+
+    return transformed
+
+
+@_of_torch
 def vmap(
     func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error",
     *, chunk_size: int | None = None,
@@ -102,16 +120,17 @@ def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Any], dict[str,
 class func:  # noqa: N801 - torch's name
     """``torch.func``: transforms of functions."""
 
-    grad = staticmethod(reverse.grad)
-    vjp = staticmethod(reverse.vjp)
-    jvp = staticmethod(jacobians.jvp)
+    grad = staticmethod(_of_torch(reverse.grad))
+    vjp = staticmethod(_of_torch(reverse.vjp))
+    jvp = staticmethod(_of_torch(jacobians.jvp))
     vmap = staticmethod(vmap)
-    jacrev = jacfwd = staticmethod(jacobians.jacobian)
-    hessian = staticmethod(jacobians.hessian)
+    jacrev = jacfwd = staticmethod(_of_torch(jacobians.jacobian))
+    hessian = staticmethod(_of_torch(jacobians.hessian))
     functional_call = staticmethod(functional_call)
     stack_module_state = staticmethod(stack_module_state)
 
     @staticmethod
+    @_of_torch
     def grad_and_value(
         func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False
     ) -> Callable[..., Any]:

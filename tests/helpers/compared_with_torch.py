@@ -34,7 +34,8 @@ def needs_torch(test: Callable) -> bool:
             if "importorskip" in code.co_names and "torch" in code.co_consts:
                 return True
             names |= set(code.co_names)
-        if "torch" in names & known.keys():
+        # Not names of this package that are imported as ``torch``.
+        if "torch" in names and "torch" in known and known["torch"] is torch:
             return True
         called = (inner for name in names for inner in _of_tests(known.get(name)))
         waiting += (inner for inner in called if inner not in seen)
