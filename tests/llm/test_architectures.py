@@ -122,4 +122,4 @@ def test_blocks_are_permuted_with_their_rows(tmp_path, case):
         dpnp.asnumpy(llm.load(path, dtype=dtype).module(dpnp.asarray(IDS)))
         for dtype in ("float32", "stored")
     )
-    np.testing.assert_allclose(actual, expected, atol=2e-5)
+    np.testing.assert_allclose(actual, expected, rtol=2e-5, atol=5e-5)

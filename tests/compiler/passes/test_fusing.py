@@ -117,7 +117,8 @@ def _arrays(fusion, make):
 def test_fused(fusion, dtype, make, queue):
     x, rest = _arrays(fusion, make)
     function = lambda a: fusion.function(a, *rest)  # noqa: E731
-    report = compiled_as_eager(function, x, dtype=dtype, tolerance=2e-5 if dtype is None else 5e-2)
+    options = {"dtype": dtype, "tolerance": 2e-5 if dtype is None else 5e-2}
+    report = compiled_as_eager(function, x, **options, passes={"run_on_host": False})
     steps = [p for p in report.parts if p.row != "reorder"]
     # Layer normalization has no kernel with post-ops there.
     is_apart = fusion.name == "layer-norm-relu" and is_older_than_avx2(queue)
