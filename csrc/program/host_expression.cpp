@@ -215,7 +215,7 @@ void HostExpression::compute_term(size_t index, void *const *arrays, const offse
     const value *operands[3];
     for (size_t i = 0; functions[index] && i < t.operands.size(); ++i)
         operands[i] = values + t.operands[i] * block;
-    const char kind = kind_of(t.dtype);
+    const char kind = kinds[what.n_inputs + index];
     if (functions[index]) {
         functions[index](result, operands, n);
         for (int i = 0; in_register(kind) == 'i' && i < n; ++i)

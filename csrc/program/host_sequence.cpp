@@ -114,10 +114,8 @@ const elementwise *function_of(int algorithm) {
 }
 
 void apply(const std::vector<function> &chain, float *y, int64_t n) {
-    for (const function &f : chain) {
-        const auto *row = function_of(f.algorithm);
-        for (int64_t i = 0; i < n; ++i) y[i] = row->apply(y[i], f.alpha, f.beta);
-    }
+    for (const function &f : chain)
+        for (int64_t i = 0; i < n; ++i) y[i] = f.apply(y[i], f.alpha, f.beta);
 }
 
 // --- Operations
@@ -220,6 +218,7 @@ bool HostSequence::has(int algorithm) { return function_of(algorithm); }
 
 void HostSequence::append(operation what) {
     const auto run_one = runner_of(what);
+    for (function &f : what.functions) f.apply = function_of(f.algorithm)->apply;
     const std::vector<place> arrays = what.arrays;
     steps.push_back({arrays, [run_one, what = std::move(what)](void *const *addresses) {
                          float *given[5];

@@ -21,6 +21,7 @@ class HostSequence : public HostWork {
     struct function {
         int algorithm;
         float alpha, beta;
+        float (*apply)(float x, float alpha, float beta) = nullptr;  // set by `append`
     };
     // An array: its position among the step's values, -1 if there is none, and the bytes before it.
     using place = std::pair<int, int64_t>;

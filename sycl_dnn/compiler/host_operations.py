@@ -23,9 +23,8 @@ from sycl_dnn.trace.values import Tensor
 
 #: Multiplications of a product of few and of more rows, and elements of other operations, up to
 #: which one thread was faster than oneDNN on two, with its submission.
-_MAX_PRODUCT = {True: 300_000, False: 150_000}
+_MAX_OF_FEW_ROWS, _MAX_PRODUCT, _MAX_ELEMENTS = 300_000, 150_000, 1 << 16
 _FEW_ROWS = 16
-_MAX_ELEMENTS = 1 << 16
 #: Elements of a kernel, times its functions such as exponentials and one, up to which one thread
 #: computes them faster than a launch takes.
 _MAX_INTERPRETED = 1 << 11
@@ -99,7 +98,8 @@ def _product(node: Node) -> Operation | None:
     summand, functions = post_ops
     batches, rows, k, *steps = window
     n = node.dst.size // max(batches * rows, 1)
-    if not 0 < batches * rows * n * k <= _MAX_PRODUCT[batches * rows <= _FEW_ROWS]:
+    most = _MAX_OF_FEW_ROWS if batches * rows <= _FEW_ROWS else _MAX_PRODUCT
+    if not 0 < batches * rows * n * k <= most:
         return None
     bias = node.inputs.get("bias")
     if bias is not None and bias.size != n:
@@ -178,9 +178,8 @@ def _is_in_order(tensor: Tensor, axes: Sequence[int]) -> bool:
     """Whether a tensor is dense with its axes in this order."""
     if not tensor.desc.is_plain:
         return False
-    shape, strides = (
-        tuple(all_[a] for a in axes) for all_ in (tensor.desc.dims, tensor.desc.strides)
-    )
+    shape = tuple(tensor.desc.dims[a] for a in axes)
+    strides = tuple(tensor.desc.strides[a] for a in axes)
     return layout.canonical_strides(shape, strides) == layout.row_major_strides(shape)
 
 
@@ -245,9 +244,7 @@ def _scale(node: Node) -> Operation | None:
 
 def _rows_of(src: MemoryDesc, factors: MemoryDesc) -> tuple[int, int, int] | None:
     """Return batches, rows and columns if one row of factors is for each batch; else None."""
-    if not (
-        src.is_plain and factors.is_plain and layout.is_dense(src) and layout.is_dense(factors)
-    ):
+    if not (layout.is_dense(src) and layout.is_dense(factors)):
         return None
     axes = zip(src.dims, src.strides, factors.dims, factors.strides, strict=True)
     axes_in_order = sorted((a for a in axes if a[0] > 1), key=lambda a: -a[1])
@@ -316,9 +313,7 @@ def _number(term: Term, passed: Sequence[int]) -> float:
     """Return the number that a term needs; floats that are passed are their bits."""
     attributes = {name: number_of(value) for name, value in term.attributes}
     if "passed" in attributes:
-        number = passed[attributes["passed"]]
-        return (
-            struct.unpack("f", struct.pack("i", number))[0] if term.dtype == "float32" else number
-        )
+        bits = passed[attributes["passed"]]
+        return struct.unpack("f", struct.pack("i", bits))[0] if term.dtype == "float32" else bits
     kept = [attributes.get(name) for name in ("value", "source", "place")]
     return next((value for value in kept if value is not None), 0)

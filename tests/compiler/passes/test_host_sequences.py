@@ -81,7 +81,7 @@ def test_windows_along_a_signal(n, channels, outputs, length, kernel, stride, pa
         return F.conv1d(F.relu(F.conv1d(x, *first, stride=stride, padding=padding)), second)
 
     report = _compared(function, on_queue(n, channels, length))
-    assert _rows(report)[-1:] == ["host_sequence"] or "host_sequence" in _rows(report)
+    assert "host_sequence" in _rows(report)
 
 
 @pytest.mark.parametrize("sizes", [(1, 1, 1), (1, 5, 3), (2, 16, 17), (5, 63, 64), (9, 100, 129)])
