@@ -90,10 +90,18 @@ class TensorDataset(Dataset):
 
 
 class ConcatDataset(Dataset):
-    """Datasets one after the other."""
+    """Datasets one after the other.
+
+    Raises
+    ------
+    ValueError
+        There is none.
+    """
 
     def __init__(self, datasets: Iterable[Any]) -> None:
         self.datasets = list(datasets)
+        if not self.datasets:
+            raise ValueError("ConcatDataset: datasets must be at least one, got []")
         self.cumulative_sizes = list(itertools.accumulate(map(len, self.datasets)))
 
     def __len__(self) -> int:

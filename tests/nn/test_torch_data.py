@@ -98,6 +98,7 @@ STREAM = data.IterableDataset()
         (lambda: data.DataLoader(ROWS, 0), "DataLoader: batch_size must be .* at least 1, got 0"),
         (lambda: data.DataLoader(ROWS, 2.5), "batch_size must be an integer .*, got 2.5"),
         (lambda: data.BatchSampler(ROWS, -1, True), "BatchSampler: batch_size .*, got -1"),
+        (lambda: data.ConcatDataset([]), "ConcatDataset: datasets must be at least one, got"),
         (lambda: data.RandomSampler([]), "RandomSampler: num_samples .*, got 0"),
         (lambda: data.DataLoader([], shuffle=True), "RandomSampler: num_samples .*, got 0"),
         (lambda: data.WeightedRandomSampler([1], 0), "WeightedRandomSampler: num_samples"),
