@@ -8,8 +8,8 @@
 
 #include "base/fork.hpp"
 #include "base/gil.hpp"
+#include "engine/host_lane.hpp"
 #include "engine/in_flight.hpp"
-#include "program/host_lane.hpp"
 #include "program/program_build.hpp"
 
 namespace sycl_dnn {

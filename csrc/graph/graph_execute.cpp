@@ -12,6 +12,7 @@
 #include "base/dpctl_api.hpp"
 #include "base/errors.hpp"
 #include "base/fork.hpp"
+#include "engine/host_lane.hpp"
 #include "engine/scratchpad.hpp"
 #include "engine/submission.hpp"
 #include "graph/graph_call.hpp"
@@ -94,8 +95,12 @@ sycl::event submit_in_order(const CompiledPartition &p, const Stream &stream, gr
 sycl::event submit_partition(const CompiledPartition &p, const Stream &stream, graph_call &c,
                              std::vector<sycl::event> &depends) {
     const auto submit_now = [&] { return submit_in_order(p, stream, c, depends); };
-    if (!profile::is_on()) return submit_now();
-    return profile::run_partition(p, c.label, stream, depends, submit_now);
+    HostLane lane(*stream.flight);
+    const sycl::event event = profile::is_on()
+                                  ? profile::run_partition(p, c.label, stream, depends, submit_now)
+                                  : submit_now();
+    lane.moved(event);
+    return event;
 }
 
 py::object execute_partition(const py::object &self, const Stream &stream,

@@ -7,6 +7,7 @@
 #include "base/dpctl_api.hpp"
 #include "base/errors.hpp"
 #include "base/fork.hpp"
+#include "engine/host_lane.hpp"
 #include "engine/scratchpad.hpp"
 #include "engine/submission.hpp"
 #include "profile/profile.hpp"
@@ -30,8 +31,10 @@ sycl::event submit(const Primitive &p, const Stream &stream, call &c,
               "could not execute the primitive");
         return event;
     };
+    HostLane lane(*stream.flight);
     const sycl::event event =
         profile::is_on() ? profile::run(p, stream, c.args, depends, execute) : execute();
+    lane.moved(event);
     scratchpad.used_until(event);
     return event;
 }

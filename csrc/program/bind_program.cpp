@@ -2,7 +2,7 @@
 // Python class Program: the form in which sycl_dnn.call submits a traced function.
 #include <algorithm>
 
-#include "program/host_lane.hpp"
+#include "engine/host_lane.hpp"
 #include "program/run_program.hpp"
 
 namespace sycl_dnn {

@@ -7,10 +7,10 @@
 #include <oneapi/dnnl/dnnl_sycl.hpp>
 
 #include "base/errors.hpp"
+#include "engine/host_lane.hpp"
 #include "engine/in_flight.hpp"
 #include "engine/scratchpad.hpp"
 #include "profile/profile.hpp"
-#include "program/host_lane.hpp"
 
 namespace sycl_dnn {
 
@@ -26,7 +26,7 @@ Program::Program(const Engine &e, std::vector<value> v, std::vector<step> s, siz
     : engine(e),
       values(std::move(v)),
       steps(std::move(s)),
-      n_host_tasks(std::count_if(
+      has_host_tasks(std::any_of(
           steps.begin(), steps.end(),
           [](const step &item) { return item.primitive || (item.kernel && item.kernel->host); })),
       n_arguments(n),
@@ -178,7 +178,7 @@ static bool is_launch(const Program::step &s) { return s.kernel && !s.kernel->ho
 
 void Program::submit(const Stream &stream, frame &f, std::vector<sycl::event> &depends,
                      sycl::event &last) const {
-    HostLane lane(*stream.flight, n_host_tasks);
+    HostLane lane(*stream.flight, has_host_tasks);
     const bool is_cpu = stream.flight->is_cpu;
     for (size_t i = 0; i < steps.size(); ++i) {
         // Intel's CPU runtime gives a kernel that has to wait for another one to a second thread,

@@ -64,7 +64,7 @@ class Program {
     const std::vector<value> values;
     const std::vector<step> steps;
     // Steps that run on a thread of SYCL's pool: kernels of OpenCL have the driver's.
-    const size_t n_host_tasks;
+    const bool has_host_tasks;
     const size_t n_arguments;
     const size_t arena_bytes;
     const size_t array_bytes;  // total size of a call's arrays

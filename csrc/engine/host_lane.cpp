@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "program/host_lane.hpp"
+#include "engine/host_lane.hpp"
 
 #include <chrono>
 #include <condition_variable>
@@ -15,9 +15,11 @@ using namespace std::chrono_literals;
 namespace {
 
 // The interval of the watcher, and the number of intervals without progress after which the lane
-// closes: while a program is running (a primitive may take long), and otherwise.
+// closes: while a step is running (a primitive may take long), and otherwise.
 constexpr auto period = 4ms;
 constexpr int most_looks_busy = 5, most_looks_idle = 1;
+// Two queues in use would close and open it again and again.
+constexpr auto rest_of_contested = 100ms;
 
 size_t pool_size() {
     const char *setting = std::getenv("SYCL_QUEUE_THREAD_POOL_SIZE");
@@ -29,12 +31,13 @@ struct state {
     std::condition_variable ended;
     std::optional<sycl::queue> queue;  // of the idle tasks
     const InFlight *owner = nullptr;
-    size_t holders = 0;  // programs being submitted
-    size_t steps = 0;    // submitted so far
-    size_t resting = 0;  // tasks that occupy a thread or are queued
-    bool open = false;   // the tasks continue
-    size_t times = 0;    // how often it was opened
-    sycl::event last;    // of the last program submitted
+    size_t holders = 0;                               // calls being submitted
+    size_t steps = 0;                                 // submitted so far
+    size_t resting = 0;                               // tasks that occupy a thread or are queued
+    bool open = false;                                // the tasks continue
+    size_t times = 0;                                 // how often it was opened
+    sycl::event last;                                 // of the last call submitted
+    std::chrono::steady_clock::time_point contested;  // when another queue was used
 };
 
 // Never destroyed: SYCL's threads may outlive static objects.
@@ -85,17 +88,19 @@ void enter(state &s, const InFlight &flight, size_t n_threads) {
 
 }  // namespace
 
-HostLane::HostLane(const InFlight &flight, size_t n_host_tasks) {
+HostLane::HostLane(const InFlight &flight, bool has_host_tasks) {
     static const size_t n_threads = pool_size();
-    if (n_threads < 2 || n_host_tasks < fewest_tasks || !flight.is_cpu) return;
+    if (n_threads < 2 || !has_host_tasks || !flight.is_cpu) return;
     state &s = lane();
     std::lock_guard<std::mutex> lock(s.guard);
     if (s.open && s.owner != &flight) {
+        s.contested = std::chrono::steady_clock::now();
         leave(s);
         return;
     }
     if (!s.open) {
         if (s.resting) return;  // tasks of the last lane have not ended yet
+        if (std::chrono::steady_clock::now() - s.contested < rest_of_contested) return;
         enter(s, flight, n_threads);
     }
     ++s.holders;

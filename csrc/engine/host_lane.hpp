@@ -7,16 +7,18 @@
 
 namespace sycl_dnn {
 
-// Keeps the host tasks of a long program on one thread of SYCL's pool.
+// Keeps the host tasks of a queue on one thread of SYCL's pool, while one follows another.
 //
-// dpnp needs a pool of several threads. A chain of oneDNN's CPU primitives then moves between
-// threads: each is a different TBB master with cold workers and caches. While a program is running,
-// idle tasks occupy all threads but one. They end when no program is running, when another queue is
-// used, and when nothing progresses for a while, so that a task that waits for another one gets a
-// thread.
+// dpnp needs a pool of several threads. oneDNN's CPU primitives then move between threads: each is
+// a different TBB master with cold caches, whose workers are still looking for work of the previous
+// one, so that a primitive often runs on one core. While primitives follow each other, idle tasks
+// occupy all threads but one. They end when none follows, when another queue is used, and when
+// nothing progresses for a while, so that a task that waits for another one gets a thread.
+//
+// An object of this class exists while a call submits its steps.
 class HostLane {
   public:
-    HostLane(const InFlight &flight, size_t n_host_tasks);
+    explicit HostLane(const InFlight &flight, bool has_host_tasks = true);
     ~HostLane();
     HostLane(const HostLane &) = delete;
 
@@ -29,9 +31,6 @@ class HostLane {
     // How often a lane was opened, and whether one is open.
     static std::pair<size_t, bool> info();
 
-    // Programs with fewer host tasks gain less than the lane costs; one without any would keep it
-    // open although nothing progresses on the pool.
-    static constexpr size_t fewest_tasks = 8;
     // Maximum number of unfinished steps. Waiting for them must not poll, since all cores are busy.
     static constexpr size_t most_ahead = 32;
 
