@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Long programs on a CPU keep to one of SYCL's threads, and do not block other programs."""
+"""Calls on a CPU keep to one of SYCL's threads while they follow each other; others may run."""
 
 import threading
 import time
@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import sycl_dnn
-from sycl_dnn import _core
+from sycl_dnn import _core, graph, onednn
 from sycl_dnn import functional as F
 
 SETUP = """
@@ -69,13 +69,70 @@ def test_a_long_program_opens_a_lane_that_ends(cpu):
     until_closed()
 
 
-@pytest.mark.parametrize("program", [lambda x: F.layer_norm(x, (64,)), of_kernels])
-@pytest.mark.slow
-def test_a_short_program_and_one_of_kernels_open_no_lane(cpu, program):
-    run = sycl_dnn.compile(program).warmup(make(cpu))
+def test_a_program_of_kernels_opens_no_lane(cpu):
+    x, run = make(cpu), sycl_dnn.compile(of_kernels)
+    run.warmup(x)
+    until_closed()
     before, _ = _core.host_lane()
-    run(make(cpu))
+    run(x)
     assert _core.host_lane()[0] == before
+
+
+def call_of_function(queue):
+    x = make(queue)
+    return lambda: F.layer_norm(x, (64,))
+
+
+def call_of_primitive(queue):
+    engine, layout = onednn.Engine(queue), onednn.MemoryDesc((64, 64), "f32", "ab")
+    relu = onednn.Primitive(
+        onednn.eltwise_forward(
+            engine,
+            prop_kind=onednn.prop_kind.forward_inference,
+            algorithm=onednn.algorithm.eltwise_relu,
+            src=layout,
+            dst=layout,
+        )
+    )
+    arguments = {name: onednn.Memory(layout, engine) for name in ("src", "dst")}
+    stream = onednn.Stream(engine, queue)
+    return lambda: relu.execute(stream, arguments)
+
+
+def call_of_partition(queue):
+    engine = onednn.Engine(queue)
+    src, dst = (graph.LogicalTensor(i, "f32", (64, 64)) for i in (0, 1))
+    relu = graph.Partition(graph.Op(0, "ReLU", [src], [dst]), onednn.engine_kind.cpu)
+    compiled = relu.compile([src], [dst], engine)
+    x, y = (graph.Tensor(t, engine, make(queue)) for t in (*compiled.inputs, *compiled.outputs))
+    stream = onednn.Stream(engine, queue)
+    return lambda: compiled.execute(stream, [x], [y])
+
+
+@pytest.mark.parametrize("kind", [call_of_function, call_of_primitive, call_of_partition])
+def test_one_primitive_opens_a_lane(cpu, kind):
+    call = kind(cpu)
+    call()
+    cpu.wait()
+    until_closed()
+    before, _ = _core.host_lane()
+    call()
+    cpu.wait()
+    assert _core.host_lane()[0] > before
+    until_closed()
+
+
+def test_two_queues_in_turn_open_few_lanes(cpu):
+    """Opening one for each call would cost more than the calls."""
+    other = dpctl.SyclQueue(cpu.sycl_context, cpu.sycl_device)
+    calls = [call_of_function(cpu), call_of_function(other)]
+    before, start = _core.host_lane()[0], time.monotonic()
+    for _ in range(200):
+        for call in calls:
+            call()
+    sycl_dnn.synchronize(cpu)
+    sycl_dnn.synchronize(other)
+    assert _core.host_lane()[0] - before < 3 + (time.monotonic() - start) / 0.1
 
 
 def test_calls_in_a_row_share_a_lane(cpu):
