@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -31,15 +32,44 @@ class Schedule(NamedTuple):
         Work-items per group.
     span : int
         Elements along the innermost axis that a group processes at a time.
+    n_rows : int
+        Rows that a group processes at a time, one vector of all of them before the next.
     """
 
     width: int
     n_items: int
     span: int
+    n_rows: int = 1
+
+    @property
+    def cut(self) -> tuple[int, int]:
+        """The axis that units divide, and the length of a unit along it."""
+        return (-2, self.n_rows) if self.n_rows > 1 else (-1, self.span)
 
 
 ON_CPU = Schedule(width=16, n_items=1, span=4096)
 ON_GPU = Schedule(width=4, n_items=64, span=1024)
+#: Length of short rows -> vectors that may suit them, and rows at a time, which stay in the cache.
+_SHORT_ROWS = {32: ((16, 8, 4), 64), 128: ((16, 8), 16)}
+
+
+def on_cpu(sizes: Sequence[int], *, overlaps: bool) -> Schedule:
+    """Return the schedule for axes of these sizes on a CPU.
+
+    Short rows have the vectors that leave the fewest single elements, and the loop over vectors
+    is outside that over rows, which would otherwise start and end loops all the time.
+    ``overlaps``: the last vector of a row overlaps the one before it.
+    """
+    row = sizes[-1]
+
+    def n_steps(width: int) -> int:
+        n_vectors, rest = divmod(row, width)
+        return n_vectors + (1 if rest and n_vectors and overlaps else rest)
+
+    for longest, (widths, n_rows) in _SHORT_ROWS.items():
+        if len(sizes) > 1 and row <= longest:
+            return ON_CPU._replace(width=min(widths, key=n_steps), n_rows=n_rows)
+    return ON_CPU
 
 
 class Grid(NamedTuple):
@@ -128,12 +158,9 @@ def numbers_of(grid: Grid, n_groups: int, n_units: int, indexed: Sequence[int] =
 
 
 def units_of(grid: Grid, schedule: Schedule) -> int:
-    """Return the number of work units, each a span along the innermost axis."""
-    *outer, inner = grid.sizes
-    n_units = -(-inner // schedule.span)
-    for size in outer:
-        n_units *= size
-    return n_units
+    """Return the number of work units, each a span along the innermost axis, or some rows."""
+    axis, length = schedule.cut
+    return math.prod(grid.sizes[:axis]) * -(-grid.sizes[axis] // length)
 
 
 def divided(k: Kernel, number: Value, sizes: Sequence[Value]) -> list[Value]:
@@ -207,11 +234,11 @@ class ElementwiseWriter:
         return self._kernel.constant(value, "i32")
 
     def write(self) -> None:
-        """Generate the loop over the units of a group, which are parts of rows in sequence."""
+        """Generate the loop over the units of a group, which are parts of an axis in sequence."""
         k, one = self._kernel, self._constant(1)
-        *outer, inner = self._sizes
-        span = self._constant(self._schedule.span)
-        n_parts = k.call("div", k.call("add", inner, k.call("sub", span, one)), span)
+        axis, length = self._schedule.cut
+        outer, size, span = self._sizes[:axis], self._sizes[axis], self._constant(length)
+        n_parts = k.call("div", k.call("add", size, k.call("sub", span, one)), span)
         first = k.call("mul", k.number_of("group"), self._each)
         last = k.call("min", k.call("add", first, self._each), self._n_units)
         # Coordinates are incremented, since divisions would cost as much as a short row.
@@ -220,8 +247,12 @@ class ElementwiseWriter:
         with k.loop(first, last, one) as unit:
             *places, part = [k.current(c) for c in coordinates] or [unit]
             start = k.call("mul", part, span)
-            stop = k.call("min", k.call("add", start, span), inner)
-            self._along(self._starts(places), start, stop)
+            stop = k.call("min", k.call("add", start, span), size)
+            starts = self._starts(places)
+            if axis == -1:
+                self._along(starts, start, stop)
+            else:
+                self._along(starts, self._constant(0), self._sizes[-1], (start, stop))
             count_on(k, coordinates, sizes)
 
     def _starts(self, coordinates: list[Value]) -> list[Value]:
@@ -241,7 +272,10 @@ class ElementwiseWriter:
             total = self._kernel.call("add", total, offset)
         return total
 
-    def _along(self, starts: list[Value], start: Value, stop: Value) -> None:
+    def _along(
+        self, starts: list[Value], start: Value, stop: Value,
+        rows: tuple[Value, Value] | None = None,
+    ) -> None:  # fmt: skip
         """Generate the loops along the innermost axis: over vectors, then single elements."""
         k, schedule = self._kernel, self._schedule
         width, n_items = schedule.width, schedule.n_items
@@ -250,15 +284,30 @@ class ElementwiseWriter:
         vector_end = k.call("sub", stop, k.call("rem", length, stride))
         mine = k.call("mul", self._item, self._constant(width))
         with k.loop(k.call("add", start, mine), vector_end, stride) as place:
-            self._elements(starts, place, width)
+            self._in_rows(rows, starts, place, width)
         if self._expression.n_places and n_items == 1:
             # One overlapping vector instead of single elements, since rows of images are short.
             enough = k.call("ge", length, self._constant(width))
             with k.when(k.call("and", enough, k.call("lt", vector_end, stop))):
-                self._elements(starts, k.call("sub", stop, self._constant(width)), width)
+                self._in_rows(rows, starts, k.call("sub", stop, self._constant(width)), width)
             vector_end = k.select(enough, stop, vector_end)
         with k.loop(k.call("add", vector_end, self._item), stop, self._constant(n_items)) as place:
-            self._elements(starts, place, 1)
+            self._in_rows(rows, starts, place, 1)
+
+    def _in_rows(
+        self, rows: tuple[Value, Value] | None, starts: list[Value], place: Value, width: int
+    ) -> None:
+        """Generate the elements at a place of one row, or a loop over several."""
+        if rows is None:
+            self._elements(starts, place, width)
+            return
+        with self._kernel.loop(*rows, self._constant(1)) as row:
+            steps = [of[-2] for of in self._strides]
+            pairs = zip(starts, steps, strict=True)
+            of_row = [
+                self._sum([start, self._scaled(row, s)]) if s else start for start, s in pairs
+            ]
+            self._elements(of_row, place, width)
 
     def _elements(self, starts: list[Value], place: Value, width: int) -> None:
         k, expression = self._kernel, self._expression

@@ -11,7 +11,6 @@ from sycl_dnn.ir.derivation import pullback
 from sycl_dnn.ir.node import Node, Number, in_order, leaf, number, value_of
 from sycl_dnn.kernels.expression import COSTLY
 from sycl_dnn.kernels.fused_elementwise import (
-    ON_CPU,
     ON_GPU,
     Form,
     Grid,
@@ -19,6 +18,7 @@ from sycl_dnn.kernels.fused_elementwise import (
     module_of,
     name_of,
     numbers_of,
+    on_cpu,
     units_of,
 )
 from sycl_dnn.kernels.launching import launched, units
@@ -418,7 +418,8 @@ class Lowering:
             if appended is not None:
                 return appended
         is_cpu = self._trace.engine.kind is _core.engine_kind.cpu
-        schedule = ON_CPU if is_cpu else ON_GPU
+        overlaps = bool(expression.n_places)
+        schedule = on_cpu(grid.sizes, overlaps=overlaps) if is_cpu else ON_GPU
         expression, passed_numbers = with_passed_numbers(expression)
         form = Form(expression, grid.classes, schedule)
         grid.check(str(nodes[0].operation))
