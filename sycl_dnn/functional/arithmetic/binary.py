@@ -31,7 +31,7 @@ from sycl_dnn.trace.pointwise import NO_SHIFT, binary, eltwise, is_negative_zero
 from sycl_dnn.trace.values import Tensor
 
 A = algorithm
-_INTEGERS = "Integers are computed exactly, not by oneDNN, which adds in float32."
+_INTEGERS = "Integers are computed exactly."
 
 
 def pair(
@@ -47,10 +47,15 @@ def pair(
     result = _with_number(kind, dtype, a, b)
     if result is not None:
         return result
+    return _of_floats(operation, kind, dtype, a, b)
+
+
+def _of_floats(operation: Operation, kind: algorithm, dtype: str, a: Any, b: Any) -> Tensor:
+    """Record a kernel; in a compiled program oneDNN's primitive, which can become a post-op."""
     x, y = as_floats(dtype, a, b)
-    if kind in (A.binary_max, A.binary_min):
-        return by_nodes(operation, x, y, wide=dtypes.wide(dtype), dtype=dtype)
-    return binary(kind, x, y, dtype)
+    if x.trace.is_compiled and kind not in (A.binary_max, A.binary_min):
+        return binary(kind, x, y, dtype)
+    return by_nodes(operation, x, y, wide=dtypes.wide(dtype), dtype=dtype)
 
 
 def _with_number(kind: algorithm, dtype: str, a: Any, b: Any) -> Tensor | None:
@@ -191,8 +196,7 @@ def div(
         result = _narrow_quotient(dtype, a, b)
         if result is not None:
             return result
-        x, y = as_floats(dtype, a, b)
-        return binary(algorithm.binary_div, x, y, dtype)
+        return _of_floats(ops.DIV, A.binary_div, dtype, a, b)
     modes = {"trunc": (ops.TRUNC_DIVIDE, divide), "floor": (ops.FLOOR_DIVIDE, dpnp.floor_divide)}
     if rounding_mode not in modes:
         raise ValueError(
