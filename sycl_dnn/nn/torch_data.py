@@ -295,6 +295,18 @@ def default_collate(batch: Sequence[Any]) -> Any:
     )
 
 
+def default_convert(data: Any) -> Any:
+    """Return an item whose NumPy arrays are arrays on the default queue; the rest stays."""
+    if isinstance(data, (np.ndarray, np.generic)):
+        return with_methods(F.from_numpy(np.asarray(data))) if data.dtype.kind in "biufc" else data
+    if isinstance(data, Mapping):
+        return {key: default_convert(value) for key, value in data.items()}
+    if isinstance(data, (tuple, list)):
+        items = map(default_convert, data)
+        return type(data)(*items) if hasattr(data, "_fields") else list(items)
+    return data
+
+
 def _rows_of(dataset: Any) -> bool:
     """Whether a list of numbers selects rows of all arrays at once."""
     return isinstance(dataset, TensorDataset) or (
@@ -319,7 +331,7 @@ class DataLoader:
     ----------
     dataset : Dataset or sequence
     batch_size : int, optional
-        None: items are not batched.
+        None: items are not batched; ``default_convert`` converts their arrays.
     shuffle : bool
     sampler, batch_sampler : iterable, optional
         Of numbers of items, or of lists of them, instead of ``shuffle``.
@@ -389,7 +401,7 @@ class DataLoader:
         return (self.collate_fn or default_collate)([self.dataset[i] for i in numbers])
 
     def __iter__(self) -> Iterator[Any]:
-        one = self.collate_fn or (lambda item: item)
+        one = self.collate_fn or default_convert
         if not isinstance(self.dataset, IterableDataset):
             if self.batch_sampler is None:
                 return (one(self.dataset[i]) for i in self.sampler)

@@ -43,6 +43,16 @@ def test_items_of_a_dataset_are_collated():
         data.default_collate([None])
 
 
+def test_items_without_batches_are_converted():
+    pair, words = namedtuple("Pair", "a b"), np.array(["x"])
+    item = data.default_convert({"x": np.zeros(2, "i4"), "y": (np.float32(3), "z", pair(1, words))})
+    assert (item["x"].dtype, item["x"].tolist(), item["y"][0].item()) == ("int32", [0, 0], 3.0)
+    assert (item["y"][1:], type(item["y"])) == (["z", pair(1, words)], list)
+    first = next(iter(data.DataLoader(Squares(), batch_size=None)))
+    assert (first["x"].shape, first["y"], first["z"][1]) == ((2,), 0, 0.5)
+    assert first["x"].mean().item() == 0  # a method of torch's
+
+
 def test_shuffled_epochs_hold_each_row_once_and_follow_the_seed():
     def epochs():
         sycl_dnn.manual_seed(4)
