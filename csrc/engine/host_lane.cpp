@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/host_lane.hpp"
 
+#include <pthread.h>
+
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
+#include <ctime>
 #include <optional>
 
 #include "engine/in_flight.hpp"
@@ -15,11 +18,11 @@ using namespace std::chrono_literals;
 namespace {
 
 // The interval of the watcher, and the number of intervals without progress after which the lane
-// closes: while a step is running (a primitive may take long), and otherwise.
+// closes: while a step is unfinished, and otherwise.
 constexpr auto period = 4ms;
 constexpr int most_looks_busy = 5, most_looks_idle = 1;
-// Two queues in use would close and open it again and again.
-constexpr auto rest_of_contested = 100ms;
+// Two queues in use, or a task that keeps the last thread, would close it again and again.
+constexpr auto pause_after_conflict = 100ms;
 
 size_t pool_size() {
     const char *setting = std::getenv("SYCL_QUEUE_THREAD_POOL_SIZE");
@@ -31,13 +34,14 @@ struct state {
     std::condition_variable ended;
     std::optional<sycl::queue> queue;  // of the idle tasks
     const InFlight *owner = nullptr;
-    size_t holders = 0;                               // calls being submitted
-    size_t steps = 0;                                 // submitted so far
-    size_t resting = 0;                               // tasks that occupy a thread or are queued
-    bool open = false;                                // the tasks continue
-    size_t times = 0;                                 // how often it was opened
-    sycl::event last;                                 // of the last call submitted
-    std::chrono::steady_clock::time_point contested;  // when another queue was used
+    size_t holders = 0;                              // calls being submitted
+    size_t steps = 0;                                // submitted so far
+    size_t resting = 0;                              // tasks that occupy a thread or are queued
+    bool open = false;                               // the tasks continue
+    size_t times = 0;                                // how often it was opened
+    sycl::event last;                                // of the last call submitted
+    std::optional<clockid_t> clock;                  // CPU time of the thread that is left
+    std::chrono::steady_clock::time_point conflict;  // when the lane closed because of others
 };
 
 // Never destroyed: SYCL's threads may outlive static objects.
@@ -46,8 +50,9 @@ state &lane() {
     return *instance;
 }
 
-void leave(state &s) {
+void leave(state &s, bool is_conflict = false) {
     s.open = false;
+    if (is_conflict) s.conflict = std::chrono::steady_clock::now();
     s.ended.notify_all();
 }
 
@@ -58,17 +63,37 @@ void rest() {
     --s.resting;
 }
 
+// Notes whose thread is left for the steps.
+void take_clock(size_t number) {
+    state &s = lane();
+    std::lock_guard<std::mutex> lock(s.guard);
+    clockid_t clock;
+    if (s.open && s.times == number && !pthread_getcpuclockid(pthread_self(), &clock))
+        s.clock = clock;
+}
+
+std::chrono::nanoseconds time_of_thread(const state &s) {
+    timespec time{};
+    if (s.clock) clock_gettime(*s.clock, &time);
+    return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
 // The same, and closes the lane.
 void watch() {
     state &s = lane();
     std::unique_lock<std::mutex> lock(s.guard);
     size_t seen = s.steps;
+    auto time = time_of_thread(s);
     for (int looks = 0; s.open;) {
         s.ended.wait_for(lock, period);
         const bool is_busy = s.holders || !is_complete(s.last);
-        looks = seen == s.steps ? looks + 1 : 0;
+        // A thread that computes a long primitive progresses; one that waits does not.
+        const auto time_now = time_of_thread(s);
+        const bool is_computing = is_busy && time_now - time > period / 4;
+        looks = seen == s.steps && !is_computing ? looks + 1 : 0;
+        time = time_now;
         seen = s.steps;
-        if (looks >= (is_busy ? most_looks_busy : most_looks_idle)) leave(s);
+        if (looks >= (is_busy ? most_looks_busy : most_looks_idle)) leave(s, is_busy);
     }
     --s.resting;
 }
@@ -80,10 +105,13 @@ void enter(state &s, const InFlight &flight, size_t n_threads) {
     s.open = true;
     ++s.times;
     s.owner = &flight;
+    s.clock.reset();
     for (; s.resting + 1 < n_threads; ++s.resting) {
         const bool first = s.resting == 0;
         s.queue->submit([&](sycl::handler &h) { h.host_task([=] { first ? watch() : rest(); }); });
     }
+    s.queue->submit(
+        [&](sycl::handler &h) { h.host_task([number = s.times] { take_clock(number); }); });
 }
 
 }  // namespace
@@ -94,13 +122,12 @@ HostLane::HostLane(const InFlight &flight, bool has_host_tasks) {
     state &s = lane();
     std::lock_guard<std::mutex> lock(s.guard);
     if (s.open && s.owner != &flight) {
-        s.contested = std::chrono::steady_clock::now();
-        leave(s);
+        leave(s, true);
         return;
     }
     if (!s.open) {
         if (s.resting) return;  // tasks of the last lane have not ended yet
-        if (std::chrono::steady_clock::now() - s.contested < rest_of_contested) return;
+        if (std::chrono::steady_clock::now() - s.conflict < pause_after_conflict) return;
         enter(s, flight, n_threads);
     }
     ++s.holders;

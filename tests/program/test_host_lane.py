@@ -53,6 +53,7 @@ def make(queue, seed=0):
 def until_closed():
     for _ in range(2000):
         if not _core.host_lane()[1]:
+            time.sleep(0.11)  # after a conflict none is opened for 100 ms
             return
         time.sleep(0.01)
     raise AssertionError("the lane does not end")
@@ -194,6 +195,27 @@ def test_dpnp_work_continues_beside_a_lane(cpu):
     assert np.allclose(dpnp.asnumpy(values), 2)
     assert np.allclose(dpnp.asnumpy(spectrum), np.fft.fft(dpnp.asnumpy(x)), atol=1e-3)
     assert np.allclose(dpnp.asnumpy(y).mean(-1), 0, atol=1e-5)
+
+
+def test_a_task_that_keeps_a_thread_delays_few_calls(cpu):
+    """No thread is left then, and the calls must not wait for that each time."""
+    other, over, ended = dpctl.SyclQueue(cpu.sycl_device), threading.Event(), threading.Event()
+
+    class Waits:
+        def __del__(self):
+            over.wait(60)
+            ended.set()
+
+    call = call_of_function(cpu)
+    waiting = other._submit_keep_args_alive((Waits(),), [])
+    before, start = _core.host_lane()[0], time.monotonic()
+    while time.monotonic() - start < 0.5:
+        call()
+        cpu.wait()
+    assert _core.host_lane()[0] - before < 3 + (time.monotonic() - start) / 0.1
+    over.set()
+    waiting.wait()
+    assert ended.is_set()
 
 
 @pytest.mark.parametrize("n_threads", [0, 1])
