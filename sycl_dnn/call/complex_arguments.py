@@ -22,15 +22,16 @@ F = TypeVar("F", bound=Callable[..., Any])
 #: Functions whose bodies move elements, call functions that have rules, or expect complex numbers.
 MOVING = frozenset((
     "astype", "broadcast_to", "cat", "chunk", "cumsum", "diag", "diagonal", "diff", "dot",
-    "einsum", "embedding", "empty_like", "expand", "fft", "fft2", "fftn", "fftshift", "flatten",
-    "flip", "full_like", "gather", "hfft", "hstack", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft",
-    "index_add", "index_copy", "index_fill", "index_put", "index_select", "irfft", "irfft2",
-    "irfftn", "isclose", "meshgrid", "movedim", "mv", "narrow", "ones_like", "outer", "pad",
-    "permute", "pixel_shuffle", "pixel_unshuffle", "repeat_interleave", "reshape", "rfft", "rfft2",
-    "rfftn", "roll", "rot90", "scatter", "scatter_add", "select", "select_scatter", "slice_scatter",
-    "split", "squeeze", "stack", "stop_gradient", "swapaxes", "take", "take_along_dim",
-    "tensor_split", "tensordot", "tile", "trace", "transpose", "tril", "triu", "unbind",
-    "unflatten", "unsqueeze", "vstack", "zeros_like",
+    "eigh", "eigvalsh", "einsum", "embedding", "empty_like", "expand", "fft", "fft2", "fftn",
+    "fftshift", "flatten", "flip", "full_like", "gather", "hfft", "hstack", "ifft", "ifft2",
+    "ifftn", "ifftshift", "ihfft", "index_add", "index_copy", "index_fill", "index_put",
+    "index_select", "irfft", "irfft2", "irfftn", "isclose", "meshgrid", "movedim", "mv",
+    "narrow", "ones_like", "outer", "pad", "permute", "pixel_shuffle", "pixel_unshuffle",
+    "repeat_interleave", "reshape", "rfft", "rfft2", "rfftn", "roll", "rot90", "scatter",
+    "scatter_add", "select", "select_scatter", "slice_scatter", "split", "squeeze", "stack",
+    "stop_gradient", "swapaxes", "take", "take_along_dim", "tensor_split", "tensordot", "tile",
+    "trace", "transpose", "tril", "triu", "unbind", "unflatten", "unsqueeze", "vstack",
+    "zeros_like",
 ))  # fmt: skip
 #: Rules by name of the function; they take its arguments.
 RULES: dict[str, Callable[..., Any]] = {}

@@ -177,6 +177,23 @@ def _tan(z: Parts) -> Parts:
     return Parts(turned.imag, -turned.real)
 
 
+def _sigmoid(z: Parts) -> Parts:
+    """Return the sigmoid, of the exponential of the side that does not overflow."""
+    zero, one = (number(v, z.real.dtype) for v in (0, 1))
+    is_left = ops.LT(z.real, zero)
+    power = _exp(Parts(*[ops.where(is_left, part, -part) for part in z]))
+    first = Parts(ops.where(is_left, power.real, one), ops.where(is_left, power.imag, zero))
+    return first / Parts(one + power.real, power.imag)
+
+
+def _scaled(z: Parts, factor: float) -> Parts:
+    return Parts(z.real * factor, z.imag * factor)
+
+
+def _inverted(z: Parts) -> Parts:
+    return Parts(number(1, z.real.dtype), number(0, z.real.dtype)) / z
+
+
 def _of_one(name: str, definition: Callable[[Parts], Any]) -> None:
     def rule(input: Tensor) -> Tensor:
         return elementwise(definition, input)
@@ -192,10 +209,20 @@ def _either(test: Any) -> Callable[[Parts], Node]:
 for _name, _definition in {
     "exp": _exp, "log": _log, "sqrt": _sqrt, "sin": _sin, "cos": _cos, "sinh": _sinh,
     "cosh": _cosh, "tanh": _tanh, "tan": _tan, "abs": lambda z: MODULUS(*z),
+    "sigmoid": _sigmoid, "rsqrt": lambda z: _inverted(_sqrt(z)),
+    "exp2": lambda z: _exp(_scaled(z, math.log(2))),
+    "log2": lambda z: _scaled(_log(z), 1 / math.log(2)),
+    "log10": lambda z: _scaled(_log(z), 1 / math.log(10)),
     "isnan": _either(ops.ISNAN), "isinf": _either(ops.ISINF),
     "isfinite": lambda z: ops.LOGICAL_AND(ops.ISFINITE(z.real), ops.ISFINITE(z.imag)),
 }.items():  # fmt: skip
     _of_one(_name, _definition)
+
+
+@of_complex
+def silu(input: Tensor, inplace: bool = False) -> Tensor:
+    """Return ``input * sigmoid(input)``."""
+    return elementwise(lambda z: z * _sigmoid(z), input)
 
 
 @of_complex
@@ -212,7 +239,7 @@ def pow(input: Any, exponent: Any) -> Tensor:
         return Parts(*[ops.where(is_zero, of_zero, part) for part in power])
 
     by_products: dict[Any, Callable[[Parts], Parts]] = {
-        -1: lambda z: Parts(number(1, z.real.dtype), number(0, z.real.dtype)) / z,
+        -1: _inverted,
         0: lambda z: Parts(*[broadcast_to(number(v, z.real.dtype), z.real.shape) for v in (1, 0)]),
         0.5: _sqrt, 1: lambda z: z,
         2: lambda z: z * z, 3: lambda z: z * z * z,
@@ -380,7 +407,8 @@ def product(name: str, function: Callable[..., Tensor], a: Tensor, b: Tensor) ->
 
 
 def _of_product(name: str, function: Callable[..., Tensor]) -> None:
-    def rule(input: Tensor, other: Tensor) -> Tensor:
+    def rule(input: Tensor, *args: Tensor, **kwargs: Tensor) -> Tensor:
+        (other,) = (*args, *kwargs.values())
         return product(name, function, input, other)
 
     rule.__name__ = name

@@ -168,11 +168,11 @@ def _not_complex(name: str, x: Any) -> TypeError:
 
 
 for _name, _rule in {
-    "real": lambda z: parts(z)[0],
-    "imag": lambda z: parts(z)[1],
-    "conj": lambda z: elementwise(lambda x: Parts(x.real, -x.imag), z),
-    "angle": lambda z: elementwise(lambda x: ops.ATAN2(x.imag, x.real), z),
-    "view_as_real": as_pairs,
+    "real": lambda input: parts(input)[0],
+    "imag": lambda input: parts(input)[1],
+    "conj": lambda input: elementwise(lambda z: Parts(z.real, -z.imag), input),
+    "angle": lambda input: elementwise(lambda z: ops.ATAN2(z.imag, z.real), input),
+    "view_as_real": lambda input: as_pairs(input),
 }.items():
     RULES[_name] = _rule
 

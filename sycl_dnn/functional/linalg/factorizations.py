@@ -10,8 +10,10 @@ import dpnp
 
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.binary import div, mul, sub
+from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.arithmetic.elementwise import neg
 from sycl_dnn.functional.linalg.matrix_parts import (
+    adjoint,
     checked,
     columns_of,
     described,
@@ -29,6 +31,7 @@ from sycl_dnn.functional.shape.axes import diagonal
 from sycl_dnn.functional.shape.joining import cat, narrow
 from sycl_dnn.functional.shape.reshaping import unsqueeze
 from sycl_dnn.ir.node import NotDifferentiable
+from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace.pointwise import add
 from sycl_dnn.trace.values import Tensor
 
@@ -66,20 +69,24 @@ class Eigen(NamedTuple):
 
 
 def _eigen(name: str, x: Tensor, uplo: str) -> Eigen:
-    checked(name, A=x, is_square=True)
+    checked(name, A=x, is_square=True, takes_complex=True)
     if uplo not in ("L", "U"):
         raise ValueError(f"{name}: UPLO must be 'L' or 'U', got {uplo!r}")
 
     def rule(results: list[Tensor], grads: list[Any]) -> dict[str, Tensor]:
         (values, vectors), (of_values, of_vectors) = results, grads
-        inner = [] if of_values is None else [diagonal_matrix(of_values)]
+        kind = str(vectors.dtype)
+        inner = [] if of_values is None else [converted(diagonal_matrix(of_values), kind)]
         if of_vectors is not None:
             gaps = _off_diagonal(sub(columns_of(values), unsqueeze(values, -1)))
-            inner.append(mul(div(skewed(matmul(turned(vectors), of_vectors)), gaps), 0.5))
-        return {"0": matmul(matmul(vectors, total(inner)), turned(vectors))}
+            turns = div(skewed(matmul(adjoint(vectors), of_vectors)), gaps)
+            # Phases are arbitrary: what turns a vector into itself is no part of the gradient.
+            inner.append(mul(turns, sub(0.5, mul(identity(gaps), 0.5))))
+        return {"0": matmul(matmul(vectors, total(inner)), adjoint(vectors))}
 
     call = lambda a: tuple(dpnp.linalg.eigh(a, UPLO=uplo))  # noqa: E731
-    return Eigen(*factorized(call, [x], [x.shape[:-1], x.shape], rule))
+    kinds = [dtypes.part_of(x.dtype), str(x.dtype)]
+    return Eigen(*factorized(call, [x], [x.shape[:-1], x.shape], rule, kinds))
 
 
 def _off_diagonal(gaps: Tensor) -> Tensor:
@@ -87,18 +94,18 @@ def _off_diagonal(gaps: Tensor) -> Tensor:
     return add(gaps, identity(gaps))
 
 
-_SIGNS = "The signs of the vectors are arbitrary, and equal {}\nhave no gradients of vectors. "
+_SIGNS = "The {} of the vectors are arbitrary, and equal {}\nhave no gradients of vectors. "
 
 
 @operation
 @described(returns="named tuple (eigenvalues, eigenvectors)\n    Arrays (*, n), in ascending order,"
-    " and (*, n, n).", notes=_SIGNS.format("values"),
+    " and (*, n, n).", notes=_SIGNS.format("signs or phases", "values"),
 )  # fmt: skip
 def eigh(A: Tensor, UPLO: str = "L") -> Eigen:  # noqa: N803 - torch's names
-    """Return the eigenvalues and eigenvectors of symmetric matrices.
+    """Return the eigenvalues and eigenvectors of symmetric or Hermitian matrices.
 
     A : array (*, n, n)
-        Symmetric.
+        Symmetric, or complex and Hermitian.
     UPLO : str
         "L" or "U": the triangle that is read.
     """
@@ -108,10 +115,10 @@ def eigh(A: Tensor, UPLO: str = "L") -> Eigen:  # noqa: N803 - torch's names
 @operation
 @described(returns="array (*, n)")
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:  # noqa: N803 - torch's names
-    """Return the eigenvalues of symmetric matrices, in ascending order.
+    """Return the eigenvalues of symmetric or Hermitian matrices, in ascending order.
 
     A : array (*, n, n)
-        Symmetric.
+        Symmetric, or complex and Hermitian.
     UPLO : str
         "L" or "U": the triangle that is read.
     """
@@ -236,7 +243,7 @@ def reduced_or_full(x: Tensor, is_full: bool) -> SVD:
 @operation
 @described(returns="named tuple (U, S, Vh)\n    ``S`` (*, k) in descending order; with "
     "``full_matrices`` U (*, m, m)\n    and Vh (*, n, n), else U (*, m, k) and Vh (*, k, n).",
-    notes=_SIGNS.format("singular values"),
+    notes=_SIGNS.format("signs", "singular values"),
 )  # fmt: skip
 def svd(A: Tensor, full_matrices: bool = True) -> SVD:  # noqa: N803 - torch's name
     """Return the singular value decomposition ``A = U @ diag(S) @ Vh``.

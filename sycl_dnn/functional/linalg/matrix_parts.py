@@ -13,6 +13,7 @@ import numpy as np
 from sycl_dnn.call.operation import SMOOTH, described_as_torch
 from sycl_dnn.functional.arithmetic.binary import mul, sub
 from sycl_dnn.functional.arithmetic.operands import check_arrays
+from sycl_dnn.functional.complex_numbers.complex_parts import conj
 from sycl_dnn.functional.shape.arrangement import spread
 from sycl_dnn.functional.shape.reshaping import transpose, unsqueeze
 from sycl_dnn.trace.pointwise import add
@@ -32,12 +33,16 @@ def described(returns: str, notes: str = "") -> Any:
     )  # fmt: skip
 
 
-def checked(name: str, *, is_square: bool = False, **arguments: Any) -> None:
+def checked(
+    name: str, *, is_square: bool = False, takes_complex: bool = False, **arguments: Any
+) -> None:
     """Raise unless arguments are matrices in batches, of a dtype that oneMKL factorizes."""
     check_arrays(name, **arguments)
+    kinds = ("float32", "float64", *(("complex64", "complex128") if takes_complex else ()))
     for argument, x in arguments.items():
-        if str(x.dtype) not in ("float32", "float64"):
-            raise TypeError(f"{name}: {argument} must be float32 or float64, got {x.dtype}")
+        if str(x.dtype) not in kinds:
+            words = f"{', '.join(kinds[:-1])} or {kinds[-1]}"
+            raise TypeError(f"{name}: {argument} must be {words}, got {x.dtype}")
         if x.ndim < 2:
             raise ValueError(f"{name}: {argument} must have at least 2 axes, got shape {x.shape}")
         if is_square and x.shape[-1] != x.shape[-2]:
@@ -46,9 +51,12 @@ def checked(name: str, *, is_square: bool = False, **arguments: Any) -> None:
 
 def factorized(
     function: Callable[..., Any], x: list[Tensor], shapes: Sequence[tuple[int, ...]],
-    rule: Callable[..., dict[str, Tensor]],
+    rule: Callable[..., dict[str, Tensor]], dtypes: Sequence[str] | None = None,
 ) -> list[Tensor]:  # fmt: skip
-    """Record a function of dpnp. ``rule(results, grads)`` gets None for missing gradients."""
+    """Record a function of dpnp. ``rule(results, grads)`` gets None for missing gradients.
+
+    Results have the dtype of the first input, or ``dtypes``.
+    """
 
     @functools.wraps(function)
     def call(*arrays: Any) -> Any:
@@ -61,8 +69,9 @@ def factorized(
         numbers = [str(n) for n in range(len(shapes))]
         return rule([entry.outputs[n] for n in numbers], [grads.get(n) for n in numbers])
 
-    dtype = str(x[0].dtype)
-    return x[0].trace.array_call(call, x, [Out(shape, dtype) for shape in shapes], gradients)
+    dtypes = dtypes or [str(x[0].dtype)] * len(shapes)
+    outs = [Out(*out) for out in zip(shapes, dtypes, strict=True)]
+    return x[0].trace.array_call(call, x, outs, gradients)
 
 
 def turned(x: Tensor) -> Tensor:
@@ -80,9 +89,14 @@ def columns_of(values: Tensor) -> Tensor:
     return unsqueeze(values, -2)
 
 
+def adjoint(x: Tensor) -> Tensor:
+    """Return the transposed matrices, of conjugates if they are complex."""
+    return conj(turned(x))
+
+
 def skewed(x: Tensor) -> Tensor:
-    """Return matrices minus their transposes."""
-    return sub(x, turned(x))
+    """Return matrices minus their adjoints."""
+    return sub(x, adjoint(x))
 
 
 def identity(like: Tensor) -> Tensor:

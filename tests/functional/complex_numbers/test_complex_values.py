@@ -10,6 +10,7 @@ import pytest
 import sycl_dnn
 from sycl_dnn import functional as F
 from sycl_dnn.call.complex_arguments import MOVING, RULES
+from sycl_dnn.nn import torch_names
 
 WIDTHS = [("complex64", 2e-5), ("complex128", 1e-12)]
 
@@ -45,7 +46,9 @@ def assert_near(actual, expected, tolerance=2e-5):
 HOLOMORPHIC = {
     "exp": np.exp, "log": np.log, "sqrt": np.sqrt, "sin": np.sin, "cos": np.cos, "tan": np.tan,
     "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "square": np.square, "neg": np.negative,
-    "reciprocal": np.reciprocal,
+    "reciprocal": np.reciprocal, "sigmoid": lambda z: 1 / (1 + np.exp(-z)),
+    "silu": lambda z: z / (1 + np.exp(-z)), "rsqrt": lambda z: 1 / np.sqrt(z),
+    "exp2": np.exp2, "log2": np.log2, "log10": np.log10,
 }  # fmt: skip
 
 
@@ -117,6 +120,20 @@ def test_promotion_is_torchs(queue):
         assert kinds == ["complex128", "complex128", "complex64"]
 
 
+def test_sigmoids_of_large_numbers_are_0_and_1(queue):
+    z = on(queue, np.array([-200 + 1j, 200 - 1j, -200, 200], "c8"))[0]
+    value, pullback = sycl_dnn.vjp(F.sigmoid, z)
+    assert_near(value, np.array([0, 1, 0, 1], "c8"))
+    assert_near(pullback(z)[0], np.zeros(4, "c8"))
+
+
+def test_signs_and_their_gradients_are_finite_at_0(queue):
+    array = on(queue, np.array([3 + 4j, 0], "c8"))[0]
+    value, pullback = sycl_dnn.vjp(torch_names.sgn, array)
+    assert_near(value, np.array([0.6 + 0.8j, 0], "c8"))
+    assert_near(pullback(F.mul(F.ones_like(array), 1j))[0], np.array([-0.096 + 0.072j, 0], "c8"))
+
+
 @pytest.mark.parametrize("exponent", [0, 0.5, 1, 2, 3, -1, 1.7, 1 - 2j])
 def test_powers(exponent, queue):
     z = numbers(3, 4)
@@ -178,6 +195,24 @@ def test_views_as_pairs_and_numbers(queue):
     written = on(queue, np.zeros((3, 4, 2), "f4"))[0]
     F.view_as_real(array, out=written)
     assert_near(written, pairs)
+
+
+def test_rules_take_arguments_by_the_names_of_their_functions(queue):
+    for name, rule in RULES.items():
+        declared = inspect.signature(rule).parameters.values()
+        names = [p.name for p in declared if p.kind is p.POSITIONAL_OR_KEYWORD]
+        of_function = [p for p in inspect.signature(getattr(F, name)).parameters if p != "out"]
+        takes_all = any(p.kind is p.VAR_KEYWORD for p in declared)
+        names += [p.name for p in declared if p.kind is p.KEYWORD_ONLY]
+        assert names == of_function[: len(names) if takes_all else None], name
+    (z,) = on(queue, numbers(3, 3))
+    for name in ("real", "conj", "view_as_real"):
+        function = getattr(F, name)
+        expected = dpnp.asnumpy(function(z))
+        assert_near(function(input=z), expected)
+        assert_near(sycl_dnn.vmap(function)(z), expected)
+    assert_near(F.mm(z, mat2=z), dpnp.asnumpy(F.mm(z, z)))
+    assert_near(sycl_dnn.vmap(F.mm)(F.stack([z]), F.stack([z]))[0], dpnp.asnumpy(F.mm(z, z)))
 
 
 def test_rules_of_arguments(queue):
@@ -477,8 +512,9 @@ def test_every_other_function_refuses_complex_numbers_by_name(queue):
 
 def test_each_listed_function_is_tested():
     tested_elsewhere = {  # here, or in test_every_dtype.py
-        "einsum", "embedding", "empty_like", "full_like", "gather", "index_add", "index_copy",
-        "index_fill", "index_put", "index_select", "mv", "ones_like", "outer", "scatter",
+        "eigh", "eigvalsh", "einsum", "embedding", "empty_like", "full_like", "gather",
+        "index_add", "index_copy", "index_fill", "index_put", "index_select", "mv", "ones_like",
+        "outer", "scatter",
         "scatter_add", "take", "take_along_dim", "tensordot",
     }  # fmt: skip
     transforms = set(F.fft.__all__)

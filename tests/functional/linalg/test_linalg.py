@@ -77,6 +77,55 @@ def test_only_one_triangle_is_read(queue):
     np.testing.assert_allclose(upper, [-7, 11], rtol=1e-6)
 
 
+def _hermitian(queue, dtype):
+    rng = np.random.default_rng(1)
+    x = (rng.normal(size=(2, 3, 3)) + 1j * rng.normal(size=(2, 3, 3))).astype(dtype)
+    return dpnp.asarray(x, sycl_queue=queue), x + x.conj().swapaxes(-1, -2)
+
+
+@pytest.mark.parametrize(("dtype", "limit"), [("complex64", 1e-5), ("complex128", 1e-12)])
+def test_hermitian_matrices_have_real_eigenvalues(dtype, limit, queue):
+    if dtype == "complex128" and not queue.sycl_device.has_aspect_fp64:
+        pytest.skip("the device has no float64")
+    _, h = _hermitian(queue, dtype)
+    x = dpnp.asarray(h, sycl_queue=queue)
+    for call in (F.linalg.eigh, sycl_dnn.compile(F.linalg.eigh)):
+        values, vectors = (v.asnumpy() for v in call(x))
+        assert values.dtype == h.real.dtype
+        adjoint = vectors.conj().swapaxes(-1, -2)
+        np.testing.assert_allclose(vectors * values[:, None] @ adjoint, h, atol=limit)
+    expected = np.linalg.eigvalsh(h)
+    np.testing.assert_allclose(F.linalg.eigvalsh(x).asnumpy(), expected, atol=limit)
+    with pytest.raises(TypeError, match="svd: A must not be complex, got complex"):
+        F.linalg.svd(x)
+
+
+def test_gradients_of_hermitian_matrices_are_differences_of_values(queue):
+    if not queue.sycl_device.has_aspect_fp64:
+        pytest.skip("the device has no float64")
+    x, _ = _hermitian(queue, "complex128")
+    w = dpnp.asarray(np.random.default_rng(2).normal(size=(2, 3, 3)), sycl_queue=queue)
+
+    def energy(x):  # of two projections and the values: phases of vectors do not matter
+        values, vectors = F.linalg.eigh(F.add(x, F.conj(F.transpose(x, -2, -1))))
+        low = vectors[:, :, :2]
+        shape = F.abs(F.matmul(low, F.conj(F.transpose(low, -2, -1))))
+        return F.sum(shape * shape * w) + F.sum(values * values * values)
+
+    def slope(function, x, step):
+        return float(function(x + step) - function(x - step)) / 2e-5
+
+    def squared(x):
+        return F.sum(F.square(F.abs(sycl_dnn.grad(energy)(x))))
+
+    directions = [1e-5 * F.exp(F.mul(w, 1j)), 1e-5 * F.exp(F.mul(w, -2j))]
+    for function in (energy, squared):
+        gradient = sycl_dnn.compile(sycl_dnn.grad(function))(x)
+        for step in directions:
+            product = float(F.sum(F.real(F.mul(F.conj(gradient), step)))) / 1e-5
+            np.testing.assert_allclose(product, slope(function, x, step), rtol=1e-6)
+
+
 def test_singular_matrices(queue):
     zero = dpnp.zeros((2, 2), dtype="f4", sycl_queue=queue)
     sign, logarithm = F.linalg.slogdet(zero)
