@@ -16,6 +16,7 @@ from sycl_dnn.nn import (
 from sycl_dnn.nn.adaptive_softmax import AdaptiveLogSoftmaxWithLoss
 from sycl_dnn.nn.attention_layers import MultiheadAttention
 from sycl_dnn.nn.containers import (
+    DataParallel,
     ModuleDict,
     ModuleList,
     ParameterDict,

@@ -261,3 +261,29 @@ class ParameterDict(_Parameters, _Named):
 
     def __setitem__(self, key: str, value: Any) -> None:
         self._register(key, value)
+
+
+class DataParallel(Module):
+    """A module under the name ``module``, run on the device of its arrays.
+
+    Parameters
+    ----------
+    module : Module
+    device_ids, output_device, dim : optional
+        Ignored: there is one device. ``sycl_dnn.distributed.DataParallel`` trains on several.
+
+    Notes
+    -----
+    Source: ``torch.nn.DataParallel``, as torch runs it without GPUs. Names in the state dict begin
+    with ``module.``.
+    """
+
+    def __init__(
+        self, module: Module, device_ids: Any = None, output_device: Any = None, dim: int = 0
+    ) -> None:
+        super().__init__()
+        self.module = module
+
+    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
+        """Call the module."""
+        return self.module(*inputs, **kwargs)

@@ -21,8 +21,8 @@ from sycl_dnn.trace import functions
 from sycl_dnn.trace.module_arrays import with_methods
 from sycl_dnn.trace.torch_methods import alias
 
-clip, concat, concatenate, moveaxis, sgn = F.clamp, F.cat, F.cat, F.movedim, F.sign
-vdot = F.dot
+clip, concat, concatenate, moveaxis = F.clamp, F.cat, F.cat, F.movedim
+vdot, conj_physical = F.dot, F.conj
 absolute, negative, multiply, divide, true_divide, subtract = (
     F.abs,
     F.neg,
@@ -280,6 +280,18 @@ def positive(input: Any) -> Any:
     return input
 
 
+resolve_conj = resolve_neg = positive
+
+
+def sgn(input: Any) -> Any:
+    """Return the sign; of complex numbers ``input / abs(input)``, and 0 for 0."""
+    if not F.is_complex(input):
+        return F.sign(input)
+    size = F.abs(input)
+    is_zero = F.eq(size, 0)
+    return F.mul(input, F.where(is_zero, 0, F.reciprocal(F.where(is_zero, 1, size))))
+
+
 def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
     """Return the shape to which arrays of these shapes are broadcast."""
     return tuple(np.broadcast_shapes(*shapes))
@@ -354,9 +366,10 @@ class amp:  # noqa: N801 - torch's name
 functions.add_methods({
     **{name: globals()[name] for name in (
         "absolute", "arccos", "arcsin", "arctan", "arctan2", "clip", "diag_embed", "divide",
-        "equal", "fix", "fliplr", "flipud", "greater", "greater_equal", "inner", "kron",
+        "conj_physical", "equal", "fix", "fliplr", "flipud", "greater", "greater_equal", "inner",
+        "kron",
         "less", "less_equal", "moveaxis", "multiply", "negative", "not_equal", "positive",
-        "ravel", "sgn", "subtract", "true_divide", "vdot",
+        "ravel", "resolve_conj", "resolve_neg", "sgn", "subtract", "true_divide", "vdot",
     )},
     "unfold": _windows,
 })  # fmt: skip

@@ -274,7 +274,9 @@ def istft(
     signals = _overlapped(F.mul(columns, column), hop)[:, first:end]
     weights = _overlapped(F.expand(F.square(column), (1, n, frames)), hop)[:, first:end]
     if isinstance(weights, dpnp.ndarray) and float(F.min(F.abs(weights))) < 1e-11:
-        raise ValueError("istft: window must have no gaps between frames, got squares that add to 0")
+        raise ValueError(
+            "istft: window must have no gaps between frames, got squares that add to 0"
+        )
     signals = F.div(signals, weights)
     signals = F.pad(signals, (0, end - total)) if end > total else signals
     return signals if input.ndim == 3 else signals[0]
