@@ -28,6 +28,16 @@ _REPEATING = frozenset(("broadcast_to", "expand"))
 _COPYING = frozenset(("flatten", "reshape"))
 
 
+#: By the function of a view of complex numbers: the source after a write of a value to the view.
+_OF_PARTS: dict[str, Callable[[Any, Any], Any]] = {
+    "conj": lambda source, value: functions.conj(value),
+    "imag": lambda source, value: functions.complex(functions.real(source), value),
+    "real": lambda source, value: functions.complex(value, functions.imag(source)),
+    "view_as_complex": lambda source, value: functions.view_as_real(value),
+    "view_as_real": lambda source, value: functions.view_as_complex(value),
+}
+
+
 class Origin(NamedTuple):
     """The origin of a view: the call that returned it, and its index among the results."""
 
@@ -83,14 +93,10 @@ def write(recording: Any, tensor: RecordedTensor, result: RecordedTensor, writer
                 f"{writer}: more than one element of the written tensor of shape {tensor.shape} is "
                 f"a single one in memory ({origin.name}); clone() it first"
             )
-        if tensor.dtype != origin.source.dtype or (
-            origin.name == "conj" and is_complex(tensor.dtype)
-        ):
-            raise RuntimeError(
-                f"{writer}: a view of the parts of complex numbers ({origin.name}) cannot be "
-                "written to; clone() it, and make complex numbers of the result"
-            )
-        if origin.body is not gradients.stop:
+        of_parts = _OF_PARTS.get(origin.name)
+        if of_parts is not None and (is_complex(tensor.dtype) or is_complex(origin.source.dtype)):
+            result = recording.joined(of_parts, of_parts, (origin.source, result), {})
+        elif origin.body is not gradients.stop:
             result = recording.joined(
                 _put_back, _put_back,
                 (origin.source, result, origin.body, list(origin.args), origin.place),
