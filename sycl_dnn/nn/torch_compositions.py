@@ -193,16 +193,29 @@ def kron(input: Any, other: Any) -> Any:
     return F.reshape(product, (a * c, b * d))
 
 
-def trapezoid(y: Any, x: Any = None, *, dx: float = 1.0, dim: int = -1) -> Any:
-    """Integrate along an axis by the trapezoidal rule, at points ``x`` or with a distance."""
+def _trapezoids(y: Any, x: Any, dx: float, dim: int) -> Any:
     length = y.shape[dim] - 1
     means = (F.narrow(y, dim, 1, length) + F.narrow(y, dim, 0, length)) / 2
     if x is None:
-        return F.sum(means, dim) * dx
-    steps = F.diff(x)
-    if x.ndim == 1:
-        steps = F.reshape(steps, (length,) + (1,) * (y.ndim - 1 - dim % y.ndim))
-    return F.sum(means * steps, dim)
+        return means * dx
+    if x.ndim > 1:
+        return means * F.diff(x, dim=dim)
+    return means * F.reshape(F.diff(x), (length,) + (1,) * (y.ndim - 1 - dim % y.ndim))
+
+
+def trapezoid(y: Any, x: Any = None, *, dx: float = 1.0, dim: int = -1) -> Any:
+    """Integrate along an axis by the trapezoidal rule, at points ``x`` or with a distance."""
+    return F.sum(_trapezoids(y, x, dx, dim), dim)
+
+
+def cumulative_trapezoid(y: Any, x: Any = None, *, dx: float = 1.0, dim: int = -1) -> Any:
+    """Return the integrals from the first point to each of the others, as of ``trapezoid``."""
+    return F.cumsum(_trapezoids(y, x, dx, dim), dim)
+
+
+def logspace(start: float, end: float, steps: int, base: float = 10.0, **options: Any) -> Any:
+    """Return powers of a base whose exponents are equally spaced."""
+    return with_methods(F.pow(base, F.linspace(start, end, steps, **options)))
 
 
 # --- Statistics
@@ -250,6 +263,11 @@ def t(input: Any) -> Any:
     """Return a matrix with its axes exchanged; an array of fewer axes unchanged."""
     _check("t", "input", "have at most 2 axes", input.ndim <= 2, input)
     return F.transpose(input, 0, 1) if input.ndim == 2 else input
+
+
+def adjoint(input: Any) -> Any:
+    """Return the conjugates of matrices, transposed."""
+    return F.conj(F.transpose(input, -2, -1))
 
 
 def diagflat(input: Any, offset: int = 0) -> Any:
@@ -313,6 +331,21 @@ def get_default_dtype() -> str:
     return "float32"
 
 
+def set_default_dtype(d: Any) -> None:
+    """Do nothing for float32, the dtype of arrays made from Python's numbers.
+
+    Raises
+    ------
+    TypeError
+        ``d`` is another dtype.
+    """
+    if str(d) != "float32":
+        raise TypeError(
+            f"set_default_dtype: d must be float32, got {d}; give dtype={str(d)!r} to what makes "
+            "arrays, and convert modules: net.double()"
+        )
+
+
 def set_float32_matmul_precision(precision: str) -> None:
     """Do nothing: float32 is multiplied in float32, which no setting makes less precise."""
 
@@ -365,11 +398,12 @@ class amp:  # noqa: N801 - torch's name
 #: Those that are methods of arrays in torch, too.
 functions.add_methods({
     **{name: globals()[name] for name in (
-        "absolute", "arccos", "arcsin", "arctan", "arctan2", "clip", "diag_embed", "divide",
-        "conj_physical", "equal", "fix", "fliplr", "flipud", "greater", "greater_equal", "inner",
-        "kron",
-        "less", "less_equal", "moveaxis", "multiply", "negative", "not_equal", "positive",
-        "ravel", "resolve_conj", "resolve_neg", "sgn", "subtract", "true_divide", "vdot",
+        "absolute", "adjoint", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2",
+        "arctanh", "argwhere", "cholesky", "clip", "conj_physical", "det", "diag_embed", "diagflat",
+        "divide", "equal", "fix", "fliplr", "flipud", "ger", "greater", "greater_equal", "inner",
+        "inverse", "kron", "less", "less_equal", "logdet", "matrix_power", "moveaxis", "multiply",
+        "negative", "not_equal", "positive", "qr", "ravel", "resolve_conj", "resolve_neg", "sgn",
+        "slogdet", "split_with_sizes", "subtract", "svd", "true_divide", "vdot",
     )},
     "unfold": _windows,
 })  # fmt: skip

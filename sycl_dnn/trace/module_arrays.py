@@ -24,6 +24,7 @@ from sycl_dnn.trace import functions, policy
 from sycl_dnn.trace.array_device import device_on
 from sycl_dnn.trace.torch_methods import (
     ADDED,
+    FACTS,
     NUMPY_WORDS,
     SWITCHED,
     WRITERS,
@@ -281,6 +282,8 @@ class ModuleArray(dpnp.ndarray):  # type: ignore[misc]
         tensor = None if is_own else _traced(self)
         if tensor is not None:
             return getattr(tensor, name)
+        if name in FACTS:
+            return with_methods(FACTS[name](self))
         function = None if is_own else _others(self, name)
         if function is None:
             raise _torch_habits.missing("array", f"'{type(self).__name__}' object", name)

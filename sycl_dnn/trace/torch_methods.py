@@ -383,10 +383,15 @@ ADDED: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
+def _adjoint(x: Any) -> Any:
+    """Return the conjugates of matrices, transposed."""
+    return functions.conj(functions.transpose(x, -2, -1))
+
+
 #: Attributes that dpnp's arrays lack.
-_FACTS: dict[str, Callable[..., Any]] = {
-    "grad_fn": lambda x: None, "is_cuda": lambda x: x.sycl_device.is_gpu,
-    "is_sparse": lambda x: False,
+FACTS: dict[str, Callable[..., Any]] = {
+    "H": _adjoint, "mH": _adjoint, "grad_fn": lambda x: None,
+    "is_cuda": lambda x: x.sycl_device.is_gpu, "is_sparse": lambda x: False,
     "is_xpu": lambda x: x.sycl_device.is_gpu, "layout": lambda x: "strided",
 }  # fmt: skip
 
@@ -453,8 +458,8 @@ class TorchMethods:
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("_") and has_torch_methods():
-            if name in _FACTS:
-                return _FACTS[name](self)
+            if name in FACTS:
+                return FACTS[name](self)
             function = ADDED.get(name)
             if function is None:
                 function = functions.method(name) or _writing(name)

@@ -38,6 +38,11 @@ CALLS = [
     ("t.kron(a, b[:2])", "np.kron(a, b[:2])"),
     ("t.trapezoid(a, dx=0.5)", "((a[:, 1:] + a[:, :-1]) / 4).sum(1)"),
     ("t.trapezoid(a, v, dim=0)", "((a[1:] + a[:-1]) / 2 * np.diff(v)[:, None]).sum(0)"),
+    ("t.trapezoid(a, b, dim=0)", "((a[1:] + a[:-1]) / 2 * np.diff(b, axis=0)).sum(0)"),
+    ("t.cumulative_trapezoid(a, v, dim=0)",
+     "np.cumsum((a[1:] + a[:-1]) / 2 * np.diff(v)[:, None], 0)"),
+    ("t.cumulative_trapezoid(a, dx=2.0)", "np.cumsum(a[:, 1:] + a[:, :-1], 1)"),
+    ("t.adjoint(a + 1j * b)", "a.T - 1j * b.T"),
     ("t.det(a)", "np.linalg.det(a)"),
     ("t.inverse(a)", "np.linalg.inv(a)"),
     ("t.slogdet(a)[1]", "np.linalg.slogdet(a)[1]"),
@@ -146,6 +151,11 @@ METHODS = {
                     lambda x, y: np.concatenate([x[:, :1] * 0 + 4, x[:, 1:]], 1)),
     "diff": (lambda x, y: x.diff(dim=0), lambda x, y: np.diff(x, axis=0)),
     "synonyms": (lambda x, y: x.multiply(y).subtract(y).negative(), lambda x, y: y - x * y),
+    "linear algebra": (lambda x, y: x.det() * x.inverse() + x.matrix_power(2) + x.svd().S,
+                       lambda x, y: np.linalg.det(x) * np.linalg.inv(x) + x @ x
+                       + np.linalg.svd(x)[1]),
+    "adjoints": (lambda x, y: (x + 1j * y).mH + (x + 1j * y).H + (x + 1j * y).adjoint(),
+                 lambda x, y: 3 * (x.T - 1j * y.T)),
     "comparisons": (lambda x, y: x.greater(y), lambda x, y: x > y),
     "written": (lambda x, y: (x * 1).multiply_(y).clip_(0, 3), lambda x, y: np.clip(x * y, 0, 3)),
     "short": (lambda x, y: x.short() if x.is_contiguous() else x, lambda x, y: x.astype("i2")),
@@ -158,7 +168,7 @@ def test_methods_in_modules(name, queue):
     x, y = (dpnp.asarray(v, sycl_queue=queue) for v in (A, B))
     net, expected = Called(call), reference(A, B)
     for actual in (net(x, y), sycl_dnn.vjp(net, x, y)[0], sycl_dnn.compile(net)(x, y)):
-        np.testing.assert_allclose(actual.asnumpy(), expected, rtol=1e-6)
+        np.testing.assert_allclose(actual.asnumpy(), expected, rtol=1e-6, atol=1e-5)
         assert actual.dtype == expected.dtype
 
 
@@ -254,6 +264,45 @@ def test_names_of_environments_and_shapes():
     assert repr(torch_names.ones(3)) == text
     weight = torch_names.ones(4, 3, 5)
     assert nn.init._calculate_fan_in_and_fan_out(weight) == (15, 20)
+
+
+def test_points_of_equal_ratios():
+    np.testing.assert_allclose(torch_names.logspace(-1, 2, 4).asnumpy(), [0.1, 1, 10, 100], 1e-6)
+    np.testing.assert_allclose(torch_names.logspace(0, 3, 4, base=2).asnumpy(), [1, 2, 4, 8], 1e-6)
+
+
+def test_another_default_dtype_is_refused():
+    torch_names.set_default_dtype(torch_names.float32)
+    with pytest.raises(TypeError, match="set_default_dtype: d must be float32, got float64; give"):
+        torch_names.set_default_dtype(torch_names.float64)
+
+
+def test_facts_of_arrays_outside_of_forwards():
+    x = torch_names.tensor(A)
+    assert (x.layout, x.is_sparse, x.grad_fn) == ("strided", False, None)
+    np.testing.assert_array_equal(x.mH.asnumpy(), A.T)
+
+
+@pytest.mark.parametrize("make", ["tensor", "as_tensor", "from_numpy"])
+def test_arrays_of_values_are_written_to_in_a_forward(make, queue):
+    def called(x, y):
+        array = getattr(torch_names, make)(B[0] if make == "from_numpy" else B[0].tolist())
+        part = array[:2]
+        array.mul_(2)
+        array[0] = x[0, 0]
+        part.add_(1)
+        window = torch_names.bartlett_window(3)
+        window += 1
+        return array * x + part.sum() + window
+
+    x, y = (dpnp.asarray(v, sycl_queue=queue) for v in (A, B))
+    net = Called(called)
+    for transform in (lambda f: f, sycl_dnn.compile, lambda f: lambda *xs: sycl_dnn.vjp(f, *xs)[0]):
+        function = transform(net)
+        for factor in (1, 2):  # each call begins with the values
+            values = np.array([A[0, 0] * factor + 1, 5, 4], "f4")
+            expected = values * A * factor + values[:2].sum() + [1, 5 / 3, 5 / 3]
+            np.testing.assert_allclose(function(x * factor, y).asnumpy(), expected, rtol=1e-6)
 
 
 def test_normal_numbers_have_the_given_mean_and_deviation(queue):

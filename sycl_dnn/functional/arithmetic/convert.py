@@ -27,6 +27,7 @@ from sycl_dnn.trace.module_arrays import in_manner
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.trace_state import running_trace
 from sycl_dnn.trace.values import Tensor
+from sycl_dnn.trace.write_marks import OfCapture
 
 if TYPE_CHECKING:
     from sycl_dnn.trace.frozen import Frozen
@@ -229,7 +230,12 @@ def from_numpy(ndarray: np.ndarray) -> dpnp.ndarray | Array:
 def _as_running_code_expects(array: Any) -> Any:
     """Return the array as a traced value in a trace, or with torch's methods in an ``__init__``."""
     trace = running_trace()
-    return in_manner(array) if trace is None else trace.capture(array)
+    if trace is None:
+        return in_manner(array)
+    value = trace.capture(array)
+    if isinstance(getattr(value, "marks", None), OfCapture):
+        value.marks = []  # a new array: writes to it reach nobody else
+    return value
 
 
 #: Dtypes of arrays of Python's numbers, by that of NumPy.
