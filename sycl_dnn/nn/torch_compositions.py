@@ -22,7 +22,7 @@ from sycl_dnn.trace.module_arrays import with_methods
 from sycl_dnn.trace.torch_methods import alias
 
 clip, concat, concatenate, moveaxis = F.clamp, F.cat, F.cat, F.movedim
-vdot, conj_physical = F.dot, F.conj
+conj_physical = F.conj
 absolute, negative, multiply, divide, true_divide, subtract = (
     F.abs,
     F.neg,
@@ -183,6 +183,11 @@ def triu_indices(row: int, col: int, offset: int = 0, **options: Any) -> Any:
 def inner(input: Any, other: Any) -> Any:
     """Return the sums of products along the last axes."""
     return F.tensordot(input, other, ([input.ndim - 1], [other.ndim - 1]))
+
+
+def vdot(input: Any, other: Any) -> Any:
+    """Return the sum of products of two vectors, the first one conjugated."""
+    return F.dot(F.conj(input), other)
 
 
 def kron(input: Any, other: Any) -> Any:

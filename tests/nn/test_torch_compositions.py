@@ -20,6 +20,7 @@ CALLS = [
     ("t.concat([a, b], 1)", "np.concatenate([a, b], 1)"),
     ("t.moveaxis(a, 0, 1)", "a.T"),
     ("t.vdot(v, w)", "np.vdot(v, w)"),
+    ("t.vdot(v + 1j * w, w * 2j + v)", "np.vdot(v + 1j * w, w * 2j + v)"),
     ("t.clone(a)", "a"),
     ("t.atleast_2d(v)", "np.atleast_2d(v)"),
     ("t.atleast_3d(v)", "np.atleast_3d(v)"),
