@@ -63,6 +63,30 @@ class Net(nn.Module):
 """,
         [((2, 3), int)],
     ),
+    "masks of spectra": (
+        """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("window", torch.hann_window(16))
+        self.gain = nn.Parameter(torch.ones(9, 1))
+        self.angles = nn.Parameter(torch.rand(3, 3))
+
+    def forward(self, x):
+        z = torch.stft(x, 16, 4, window=self.window, return_complex=True)
+        floor = torch.tensor([1e-3])
+        floor.mul_(2)
+        louder = torch.sigmoid(self.gain * torch.log10(z.abs() + floor))
+        pairs = torch.view_as_real(z * louder)
+        pairs[..., 1] *= 0.5
+        y = torch.istft(torch.view_as_complex(pairs), 16, 4, window=self.window, length=x.size(-1))
+        h = torch.complex(self.angles, self.angles.tanh())
+        values, vectors = torch.linalg.eigh(h + h.mH)
+        wave = torch.sigmoid(vectors @ (values * torch.exp(1j * values)).diag() @ vectors.mH)
+        return y, torch.vdot(wave[0], wave[1]).imag, torch.sgn(wave).real
+""",
+        [(2, 50)],
+    ),
     "padded sequences": (
         """
 class Net(nn.Module):
