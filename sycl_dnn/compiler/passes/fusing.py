@@ -84,10 +84,15 @@ def _fused_once(graph: Graph, node: Node) -> bool:
 
 
 def _readers(graph: Graph, node: Node) -> list[Node]:
-    """Return the element-wise nodes that may be fused into a node, each the only reader."""
+    """Return the element-wise nodes that may be fused into a node, each the only reader.
+
+    At most as many as a primitive has post-ops: a fused node is asked again for further ones.
+    """
     fusible: list[Node] = []
     last, is_rounded = node, node.is_rounded
     while last.has_dst and not is_rounded and graph.is_inner(last.dst.storage):
+        if len(fusible) == _MAX_POST_OPS:
+            break
         readers = graph.readers(last.dst.storage)
         if last.dst.desc.data_type not in _FLOATS or len(readers) != 1:
             break

@@ -13,6 +13,7 @@ from comparing import assert_same, compiled_as_eager, slow_parts
 
 import sycl_dnn
 from sycl_dnn import functional as F
+from sycl_dnn.compiler.passes import fusing
 from sycl_dnn.program import shared_descriptors
 
 C = (2, 32, 6, 6)
@@ -270,3 +271,20 @@ def test_more_operations_than_a_layer_takes(queue, count):
         np.testing.assert_allclose(
             dpnp.asnumpy(compiled(x, w, parts)), expected, rtol=1e-4, atol=1e-5
         )
+
+
+def test_the_work_for_a_chain_grows_with_its_length(queue, monkeypatch):
+    calls = []
+    look = fusing.is_overwritten
+    monkeypatch.setattr(fusing, "is_overwritten", lambda *args: calls.append(args) or look(*args))
+    x = dpnp.ones((3,), dtype="f4", sycl_queue=queue)
+    for n in (60, 120):
+        calls.clear()
+
+        def chain(x, n=n):
+            for _ in range(n):
+                x = (x + x) * 0.5
+            return x
+
+        assert sycl_dnn.compile(chain)(x).tolist() == [1, 1, 1]
+        assert len(calls) <= 31 * 2 * n
