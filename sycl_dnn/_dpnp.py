@@ -18,6 +18,7 @@ import numpy as np
 from dpctl.utils import SequentialOrderManager
 
 from sycl_dnn import _core
+from sycl_dnn.errors import OutOfMemory
 
 __all__ = [
     "FAULTS", "LARGE", "NEEDED", "address", "array_in", "array_maker", "array_of_class", "bits_as",
@@ -158,8 +159,15 @@ def _is_narrow(dtype: Any) -> bool:
 def array_in(values: Any, dtype: Any, **kwargs: Any) -> Any:
     """Return ``dpnp.asarray(values, dtype, **kwargs)``, with floats as for ``in_dtype``.
 
-    A large copy of a NumPy array on a CPU is in huge pages, as that array is.
+    A large copy of a NumPy array on a CPU is in huge pages, as that array is. Raises OutOfMemory.
     """
+    try:
+        return _array_in(values, dtype, **kwargs)
+    except dpctl.memory.USMAllocationError as error:
+        raise OutOfMemory("asarray: no device memory for the array") from error
+
+
+def _array_in(values: Any, dtype: Any, **kwargs: Any) -> Any:
     import dpnp
 
     if dtype is not None and _is_narrow(dtype):

@@ -96,7 +96,11 @@ class ArrayCall:
         """Allocate the results, to which ``run`` writes."""
         for register, shape, dtype in self._writes:
             if registers[register] is None:
-                registers[register] = dpnp.empty(shape, dtype=dtype, sycl_queue=queue).get_array()
+                try:
+                    array = dpnp.empty(shape, dtype=dtype, sycl_queue=queue)
+                except USMAllocationError as error:
+                    raise self._no_memory() from error
+                registers[register] = array.get_array()
 
     def run(self, registers: list[Any], queue: Any, stream: Any) -> None:
         """Call the function and put its results into registers or existing arrays."""
@@ -119,15 +123,21 @@ class ArrayCall:
             else:
                 wrap(registers[register])[...] = dense
 
+    @property
+    def _shapes(self) -> str:
+        return ", ".join(str(shape) for _, shape, _ in self._writes)
+
+    def _no_memory(self) -> OutOfMemory:
+        return OutOfMemory(f"{self._name}: no memory for a result of {self._shapes}")
+
     def _explained(self, error: Exception) -> Exception | None:
         """Add the name of the function to errors that would be unhelpful without it."""
-        shapes = ", ".join(str(shape) for _, shape, _ in self._writes)
         if isinstance(error, USMAllocationError):
-            return OutOfMemory(f"{self._name}: no memory for a result of {shapes}")
+            return self._no_memory()
         if "id-queries-range" in str(error):
             return Unimplemented(
                 f"{self._name}: dpnp has no kernel for 2**31 elements or more, got a result of "
-                f"{shapes}; call it on parts"
+                f"{self._shapes}; call it on parts"
             )
         return None
 

@@ -10,12 +10,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import dpnp
+from dpctl.memory import USMAllocationError
 from dpnp.exceptions import ExecutionPlacementError
 
 from sycl_dnn._dpnp import in_dtype
 from sycl_dnn.call import torch_keywords
 from sycl_dnn.call.operation import named, operation
 from sycl_dnn.device import default_queue
+from sycl_dnn.errors import OutOfMemory
 from sycl_dnn.functional.arithmetic.convert import asarray, constant_call, converted
 from sycl_dnn.functional.shape.reshaping import checked_int
 from sycl_dnn.ir.node import Node, number
@@ -73,7 +75,10 @@ def _by_name(function: Callable[..., Any]) -> Callable[..., Any]:
             args = (kwargs.pop("size"),)
         trace = running_trace()
         if trace is None:
-            return function(*args, **kwargs)
+            try:
+                return function(*args, **kwargs)
+            except USMAllocationError as error:
+                raise OutOfMemory(f"{function.__name__}: no device memory for the array") from error
         return trace.logged(function, *args, **kwargs)
 
     return call

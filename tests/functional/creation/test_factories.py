@@ -129,3 +129,16 @@ def test_tensor_and_asarray_put_arrays_on_the_device(data):
     assert F.tensor(data).sycl_queue != queue
     values = [dpnp.asnumpy(F.astype(F.tensor(data, device=q), "float32")) for q in (None, queue)]
     np.testing.assert_array_equal(*values)
+
+
+@pytest.mark.parametrize("name", ["zeros", "ones", "empty", "rand", "arange", "eye", "randperm"])
+def test_arrays_beyond_the_memory_of_the_device_are_refused(name):
+    sizes = (2**22, 2**22) if name == "eye" else (2**44,)
+    with pytest.raises(sycl_dnn.OutOfMemory, match=f"^{name}: no device memory for the array"):
+        getattr(F, name)(*sizes)
+
+
+def test_copies_beyond_the_memory_of_the_device_are_refused():
+    values = np.broadcast_to(np.float32(0), 2**44)
+    with pytest.raises(sycl_dnn.OutOfMemory, match="^asarray: no device memory for the array"):
+        sycl_dnn.asarray(values)
