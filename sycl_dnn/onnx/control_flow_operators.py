@@ -11,8 +11,15 @@ from sycl_dnn.onnx.elementwise_operators import numpy_dtype
 from sycl_dnn.onnx.evaluation import is_host
 from sycl_dnn.onnx.operator_registry import Call, F, operator
 
-#: Maximum number of iterations to unroll.
-_MAX_ITERATIONS = 10_000
+#: Maximum number of turns of all loops of a call, each of which is unrolled.
+_MAX_TURNS = 2**15
+
+
+def _start_turn(call: Call) -> None:
+    """Count a turn of a loop, also of one within another loop."""
+    call.run.n_turns += 1
+    if call.run.n_turns > _MAX_TURNS:
+        call.refuse(f"the loops of a call must have at most {_MAX_TURNS} turns")
 
 
 def _run_graph(call: Call, name: str, scope: dict[str, Any], inputs: list[Any]) -> list[Any]:
@@ -51,8 +58,7 @@ def _loop(call: Call, scope: dict[str, Any], max_trips: Any, condition: Any, *st
     declared = call.node.graphs["body"].outputs[1 + len(carried) :]
     rows: list[list[Any]] = [[] for _ in declared]
     while is_on and (limit is None or turn < limit):
-        if turn >= _MAX_ITERATIONS:
-            call.refuse(f"a loop must have at most {_MAX_ITERATIONS} turns")
+        _start_turn(call)
         inputs = [np.array(turn, np.int64), np.array(True), *carried]
         on, *outputs = _run_graph(call, "body", scope, inputs)
         is_on = bool(call.host(on).item()) if call.node.inputs[1:2] != ("",) else True
@@ -69,6 +75,9 @@ def _loop(call: Call, scope: dict[str, Any], max_trips: Any, condition: Any, *st
 @operator("Scan", 9)
 def _scan(call: Call, scope: dict[str, Any], *inputs: Any) -> Any:
     n_scanned = call.need("num_scan_inputs")
+    if not 1 <= n_scanned <= len(inputs):
+        n = len(inputs)
+        call.refuse(f"num_scan_inputs must be in [1, {n}], the number of inputs, got {n_scanned}")
     n_state = len(inputs) - n_scanned
     declared = call.node.graphs["body"].outputs[n_state:]
     n_out = len(declared)
@@ -78,6 +87,7 @@ def _scan(call: Call, scope: dict[str, Any], *inputs: Any) -> Any:
     rows: list[list[Any]] = [[] for _ in range(n_out)]
     turns = scanned[0].shape[axes[0]]
     for turn in range(turns):
+        _start_turn(call)
         slices = [
             F.select(x, axis, turns - 1 - turn if is_back else turn)
             for x, axis, is_back in zip(scanned, axes, backwards, strict=True)

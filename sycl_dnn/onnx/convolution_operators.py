@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from sycl_dnn.onnx.model_graph import check_host_size, check_size
 from sycl_dnn.onnx.operator_registry import Call, F, operator
 from sycl_dnn.onnx.shape_operators import widths
 
@@ -123,17 +125,23 @@ def _col2im(call: Call, x: Any, image: Any, block: Any) -> Any:
     sizes, kernel = call.ints(image), call.ints(block)
     rank = len(sizes)
     window = windows(call, sizes, kernel)
-    n, channels = x.shape[0], x.shape[1] // int(np.prod(kernel))
+    n, channels = x.shape[0], x.shape[1] // math.prod(kernel)
+    padded = [s + a + b for s, (a, b) in zip(sizes, window.pads, strict=True)]
+    counts = [
+        (p - e) // s + 1 for p, e, s in zip(padded, window.extents, window.strides, strict=True)
+    ]
+    if tuple(x.shape[1:]) != (channels * math.prod(kernel), math.prod(counts)):
+        raise ValueError(f"blocks must be of {kernel} at {counts} places, got {tuple(x.shape)}")
+    check_host_size(x.shape)
+    check_size((n, channels, *padded))
     if rank == 2 and all(a == b for a, b in window.pads):
         before = tuple(a for a, _ in window.pads)
         return F.fold(x, tuple(sizes), tuple(kernel), window.dilations, before, window.strides)
     places = _block_positions(sizes, window)
-    size = int(np.prod([s + a + b for s, (a, b) in zip(sizes, window.pads, strict=True)]))
-    blank = F.full((n, channels, size), 0.0, device=call.run.queue)
+    blank = F.full((n, channels, math.prod(padded)), 0.0, device=call.run.queue)
     index = np.broadcast_to(places.reshape(-1), (n, channels, places.size))
     rows = F.reshape(x, (n, channels, places.size))
     sums = F.scatter_add(blank, 2, call.device(np.ascontiguousarray(index)), rows)
-    padded = [s + a + b for s, (a, b) in zip(sizes, window.pads, strict=True)]
     return F.pad(
         F.reshape(sums, (n, channels, *padded)), widths([(-a, -b) for a, b in window.pads])
     )

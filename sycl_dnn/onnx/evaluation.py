@@ -72,6 +72,8 @@ class Evaluation:
     ) -> None:
         self.graph, self.queue, self.module = graph, queue, module
         self.float_dtype, self._trace = float_dtype, trace
+        #: Number of turns of loops so far.
+        self.n_turns = 0
 
     @property
     def training(self) -> bool:

@@ -76,6 +76,8 @@ _fold("Mod")(lambda call, a, b: _plain(np.fmod if call.get("fmod", 0) else _rema
 
 def _over_all(function: Callable[..., Any]) -> Body:
     def body(call: Call, first: np.ndarray, *rest: np.ndarray) -> Any:
+        if _size(first, *rest) > MOST:
+            return NotImplemented
         for other in rest:
             first = function(first, other)
         return first
@@ -94,7 +96,13 @@ def _(call: Call, condition: np.ndarray, x: np.ndarray, y: np.ndarray) -> Any:
 
 
 _fold("Identity")(lambda call, x: x)
-_fold("Concat")(lambda call, *parts: np.concatenate(parts, call.get("axis", 1)))
+
+
+@_fold("Concat")
+def _(call: Call, *parts: np.ndarray) -> Any:
+    if sum(part.size for part in parts) > MOST:
+        return NotImplemented
+    return np.concatenate(parts, call.get("axis", 1))
 
 
 @_fold("Gather")

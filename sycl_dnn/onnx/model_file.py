@@ -30,6 +30,8 @@ from sycl_dnn.onnx.operator_registry import find
 NEWEST = 28
 #: Maximum nesting of graphs and functions.
 _DEPTH = 32
+#: Maximum number of nodes once functions are replaced by theirs.
+_MOST_NODES = 2**20
 _BATCH_NORM_STATISTICS = (3, 4)
 #: Types whose raw data is that of an array.
 _PLAIN: dict[int, str] = {
@@ -44,7 +46,7 @@ _PLAIN: dict[int, str] = {
 #: Errors of ONNX's checks.
 _REFUSALS = (
     checker.ValidationError, shape_inference.InferenceError, ValueError, RuntimeError, EncodeError,
-    DecodeError,
+    DecodeError, MemoryError,
 )  # fmt: skip
 
 
@@ -68,6 +70,7 @@ def read(source: Any) -> ModelFile:
     """Read a model from a path, bytes or a ``ModelProto``."""
     model, folder = _parsed(source)
     _check_names(model)
+    _check_counts(model)
     for graph in _graphs(model.graph):
         for tensor in graph.initializer:
             _resolve(tensor, folder)
@@ -118,16 +121,56 @@ def _check_names(model: onnx.ModelProto) -> None:
             raise wrong(
                 f"the operator set must be of version 1 to {NEWEST}, got {imported.version}"
             )
-    calls = {(f.domain, f.name): {(n.domain, n.op_type) for n in f.node} for f in model.functions}
+    _check_functions(model)
+
+
+def _nodes(owner: onnx.GraphProto | onnx.FunctionProto) -> Iterator[onnx.NodeProto]:
+    """Yield the nodes of a graph or a function, including those of nested graphs."""
+    for node in owner.node:
+        yield node
+        for attribute in node.attribute:
+            if attribute.type == onnx.AttributeProto.GRAPH:
+                for graph in _graphs(attribute.g, 1):
+                    yield from graph.node
+
+
+def _check_functions(model: onnx.ModelProto) -> None:
+    """Reject functions that call themselves, and those of which the copies would fill memory."""
+    calls = {(f.domain, f.name): [(n.domain, n.op_type) for n in _nodes(f)]
+             for f in model.functions}  # fmt: skip
+    counted: dict[Any, tuple[int, int]] = {}
     for name in calls:
-        _check_depth(name, calls, ())
+        _count_nodes(name, calls, counted, ())
+    n = sum(counted.get((node.domain, node.op_type), (1, 0))[0] for node in _nodes(model.graph))
+    if n > _MOST_NODES:
+        raise wrong(f"the graph must have at most {_MOST_NODES} nodes without functions, got {n}")
 
 
-def _check_depth(name: Any, calls: dict[Any, set[Any]], path: tuple[Any, ...]) -> None:
+def _count_nodes(
+    name: Any, calls: dict[Any, list[Any]], counted: dict[Any, tuple[int, int]],
+    path: tuple[Any, ...],
+) -> tuple[int, int]:  # fmt: skip
+    """Return the number of nodes that replace a call of a function, and the depth of its calls."""
+    if name in counted:
+        return counted[name]
     if name in path or len(path) > _DEPTH:
         raise wrong(f"functions must not call themselves, got {name[0]}:{name[1]}")
-    for other in calls[name] & calls.keys():
-        _check_depth(other, calls, (*path, name))
+    path = (*path, name)
+    inner = [_count_nodes(n, calls, counted, path) if n in calls else (1, 0) for n in calls[name]]
+    depth = 1 + max((below for _, below in inner), default=0)
+    if depth > _DEPTH:
+        raise wrong(f"functions must be nested at most {_DEPTH} deep, got {name[0]}:{name[1]}")
+    counted[name] = sum(n for n, _ in inner), depth
+    return counted[name]
+
+
+def _check_counts(model: onnx.ModelProto) -> None:
+    """Reject numbers of outputs for which ONNX's inference of shapes would allocate memory."""
+    for node in (n for owner in (model.graph, *model.functions) for n in _nodes(owner)):
+        given = [a.i for a in node.attribute if a.name == "num_outputs" and not a.ref_attr_name]
+        n, name = len(node.output), node.name or next(iter(node.output), "")
+        if node.op_type == "Split" and given not in ([], [n]):
+            raise wrong(f"Split (node {name!r}): num_outputs must be {n}, got {given[0]}")
 
 
 def _resolve(tensor: TensorProto, folder: Path | None) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -85,7 +86,7 @@ def _attribute(proto: AttributeProto) -> Any:
         raise model_file.wrong(f"attribute {proto.name!r}: {error}") from None
     if kind in (AttributeProto.INT, AttributeProto.INTS) and proto.name not in _ANY_INTEGER:
         values = value if kind == AttributeProto.INTS else [value]
-        if max(map(abs, values), default=0) > 2**31:
+        if any(not -(2**31) <= v < 2**31 for v in values):
             raise model_file.wrong(f"attribute {proto.name!r} must fit into 32 bits, got {value}")
     if kind == AttributeProto.STRING:
         return value.decode(errors="replace")
@@ -106,13 +107,16 @@ def _dense(sparse: onnx.SparseTensorProto) -> np.ndarray:
     return dense
 
 
-def check_size(shape: Any) -> None:
+def check_size(shape: Any, bits: int = 33) -> None:
     """Reject an array that would exceed any memory before it is allocated."""
-    n = 1
-    for size in shape:
-        n *= int(size)
-    if any(int(s) < 0 for s in shape) or n > 2**33:
-        raise ValueError(f"shape must be of at most 2**33 elements, got {tuple(map(int, shape))}")
+    sizes = tuple(map(int, shape))
+    if min(sizes, default=0) < 0 or math.prod(sizes) > 2**bits:
+        raise ValueError(f"shape must be of at most 2**{bits} elements, got {sizes}")
+
+
+def check_host_size(shape: Any) -> None:
+    """Reject an array of which NumPy's temporaries would exceed the memory of the host."""
+    check_size(shape, 28)
 
 
 class Graph:

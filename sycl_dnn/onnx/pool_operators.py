@@ -10,7 +10,7 @@ import numpy as np
 
 from sycl_dnn.onnx.convolution_operators import Windows, rank_of, windows
 from sycl_dnn.onnx.elementwise_operators import is_float, name_of
-from sycl_dnn.onnx.model_graph import check_size
+from sycl_dnn.onnx.model_graph import check_host_size, check_size
 from sycl_dnn.onnx.operator_registry import Call, F, operator
 from sycl_dnn.onnx.shape_operators import widths
 
@@ -93,6 +93,7 @@ def _window_sums(call: Call, x: Any, rank: int, window: Windows) -> Any:
     padded = F.pad(x, widths(window.pads)) if any(map(any, window.pads)) else x
     if max(window.dilations) == 1:
         return _AVERAGE[rank - 1](padded, window.kernel, window.strides) * math.prod(window.kernel)
+    check_host_size((x.shape[1], *window.kernel))
     ones = call.device(np.ones((x.shape[1], 1, *window.kernel), name_of(x)))
     return _CONV[rank - 1](padded, ones, None, window.strides, 0, window.dilations, x.shape[1])
 
@@ -106,8 +107,10 @@ def average_pool(call: Call, x: Any) -> Any:
     if before is not None and max(window.dilations) == 1 and not call.get("ceil_mode", 0):
         return _AVERAGE[rank - 1](x, window.kernel, window.strides, before, False, with_pads)
     full_pads = windows(call, x.shape[2:], window.kernel).pads
+    check_host_size(counts)
     n_summed = np.ones((), np.int64)
     for axis in range(rank):
+        check_host_size((counts[axis], window.kernel[axis]))
         starts = np.arange(counts[axis]) * window.strides[axis] - window.pads[axis][0]
         places = starts[:, None] + np.arange(window.kernel[axis]) * window.dilations[axis]
         low, high = full_pads[axis] if with_pads else (0, 0)

@@ -33,7 +33,7 @@ def _along(call: Call, value: Any, x: Any) -> Any:
         if len(value.shape) != rank or -(-x.shape[axis] // block) != value.shape[axis]:
             raise ValueError(f"scales of blocks must fit {tuple(x.shape)}, got {value.shape}")
         if is_host(value):
-            return np.repeat(value, block, axis).take(range(x.shape[axis]), axis)
+            return value.take(np.arange(x.shape[axis]) // block, axis)
         return F.narrow(F.repeat_interleave(value, block, axis), axis, 0, x.shape[axis])
     shape = [-1 if i == axis else 1 for i in range(rank)]
     return value.reshape(shape) if is_host(value) else F.reshape(value, shape)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sycl_dnn.onnx.elementwise_operators import name_of
-from sycl_dnn.onnx.model_graph import check_size
+from sycl_dnn.onnx.model_graph import check_host_size, check_size
 from sycl_dnn.onnx.operator_registry import Call, F, checked_axes, operator
 
 
@@ -92,6 +92,7 @@ def _weights(call: Call, axis: Stretch, places: np.ndarray) -> np.ndarray:
     is_linear = call.get("mode", "nearest") == "linear"
     shrink = min(axis.scale, 1.0) if call.get("antialias", 0) else 1.0
     reach = (1 if is_linear else 2) / shrink
+    check_host_size((axis.new, max(axis.size, 2 * math.ceil(reach) + 2)))
     taps = np.floor(places)[:, None] + np.arange(-math.ceil(reach), math.ceil(reach) + 2)
     distance = np.abs(taps - places[:, None]) * shrink
     tap_weights = np.maximum(1 - distance, 0) if is_linear else \
@@ -150,6 +151,7 @@ def _resized(call: Call, x: Any, region: Any, scales: Any, sizes: Any, way: str)
             stretch = stretch._replace(region=(float(region[i]), float(region[i + len(axes)])))
         elif stretch.new == stretch.size and stretch.scale == 1:
             continue
+        check_host_size((stretch.new,))
         places = _COORDINATES[way](np.arange(stretch.new), stretch)
         if way == "tf_crop_and_resize":
             outside.append((axis, (places < 0) | (places > stretch.size - 1)))

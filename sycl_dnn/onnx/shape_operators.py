@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from sycl_dnn.onnx.elementwise_operators import name_of, numpy_dtype
 from sycl_dnn.onnx.evaluation import is_host
-from sycl_dnn.onnx.model_graph import check_size
+from sycl_dnn.onnx.model_graph import check_host_size, check_size
 from sycl_dnn.onnx.one_hot_rows import OneHot
 from sycl_dnn.onnx.operator_registry import Call, F, checked_axes, checked_axis, operator
 
@@ -168,7 +168,18 @@ def _tile(call: Call, x: Any, repeats: Any) -> Any:
 
 # --- Padding
 
-_MODES = {"reflect": "reflect", "edge": "edge", "wrap": "wrap"}
+
+def _reflected(positions: np.ndarray, size: int) -> np.ndarray:
+    period = max(2 * size - 2, 1)
+    return np.minimum(positions % period, -positions % period)
+
+
+#: Elements that an axis repeats at positions outside of it, by mode.
+_REPEATED: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {
+    "reflect": _reflected,
+    "edge": lambda positions, size: np.clip(positions, 0, size - 1),
+    "wrap": lambda positions, size: positions % size,
+}
 
 
 def widths(pairs: Sequence[tuple[int, int]]) -> list[int]:
@@ -194,25 +205,30 @@ def _pad(call: Call, x: Any, pads: Any = None, value: Any = None, axes: Any = No
             return F.pad(x, widths(pairs), value=fill)
         return x
     for axis, pair in enumerate(pairs):
-        x = _padded_by_index(call, x, axis, pair, _MODES[mode])
+        x = _padded_by_index(call, x, axis, pair, _REPEATED[mode])
     return x
 
 
-def _padded_by_index(call: Call, x: Any, axis: int, pair: tuple[int, int], mode: Any) -> Any:
+def _padded_by_index(call: Call, x: Any, axis: int, pair: tuple[int, int], repeated: Any) -> Any:
     if not any(pair):
         return x
     low, high = pair
     # Removed elements are not repeated.
-    index = np.arange(max(-low, 0), x.shape[axis] - max(-high, 0))
-    index = np.pad(index, (max(low, 0), max(high, 0)), mode)
+    first, last = max(-low, 0), x.shape[axis] - max(-high, 0)
+    if last <= first and max(pair) > 0:
+        raise ValueError(f"pads must leave elements to repeat on axis {axis}, got {pair}")
+    check_host_size((max(last - first, 0) + max(low, 0) + max(high, 0),))
+    positions = np.arange(-max(low, 0), last - first + max(high, 0))
+    index = first + repeated(positions, last - first)
     return F.index_select(x, axis, call.device(index.astype(np.int64)))
 
 
 @operator("CenterCropPad", host=(1,))
 def _center_crop_pad(call: Call, x: Any, shape: Any) -> Any:
     axes = checked_axes(call, call.get("axes", range(len(x.shape))), len(x.shape))
-    pairs = [(0, 0)] * len(x.shape)
-    for axis, size in zip(axes, call.ints(shape), strict=True):
+    pairs, sizes = [(0, 0)] * len(x.shape), call.ints(shape)
+    check_size(sizes)
+    for axis, size in zip(axes, sizes, strict=True):
         growth = size - x.shape[axis]
         if growth < 0:
             x = F.narrow(x, axis, -growth // 2, size)
@@ -270,7 +286,7 @@ def _constant_of_shape(call: Call, shape: Any) -> Any:
 @operator("Range", 11, host=(0, 1, 2))
 def _range(call: Call, start: Any, limit: Any, delta: Any) -> Any:
     n = max(math.ceil((limit.item() - start.item()) / delta.item()), 0)
-    check_size((n,))
+    check_host_size((n,))
     return (start + np.arange(n, dtype=start.dtype) * delta).astype(start.dtype).reshape(n)
 
 
@@ -284,6 +300,7 @@ def _eye_like(call: Call, x: Any) -> Any:
 @operator("OneHot", host=(1,), mixed=True, constants=(2,))
 def _one_hot(call: Call, indices: Any, depth: Any, values: Any) -> Any:
     n, rank = int(np.asarray(depth).item()), len(indices.shape) + 1
+    check_host_size((n,))
     check_size((*indices.shape, n))
     index = F.astype(call.device(indices), "int64")
     index = F.where(F.lt(index, 0), index + n, index)

@@ -11,7 +11,7 @@ import numpy as np
 
 from sycl_dnn._dpnp import in_dtype
 from sycl_dnn.onnx.elementwise_operators import name_of
-from sycl_dnn.onnx.model_graph import check_size
+from sycl_dnn.onnx.model_graph import check_host_size, check_size
 from sycl_dnn.onnx.operator_registry import Call, F, checked_axis, operator
 
 #: Cosine-sum coefficients.
@@ -25,7 +25,7 @@ _WINDOWS = {
 @operator(_WINDOWS, 17, host=(0,))
 def _window(call: Call, size: Any) -> Any:
     n = int(size.item())
-    check_size((n,))
+    check_host_size((n,))
     period = n if call.get("periodic", 1) else n - 1
     angle = 2 * np.pi * np.arange(n) / max(period, 1)
     window = np.zeros(n)
@@ -38,20 +38,17 @@ def _window(call: Call, size: Any) -> Any:
 def _mel_weights(call: Call, bins: Any, length: Any, rate: Any, low: Any, high: Any) -> Any:
     n, size, sample_rate = (int(v.item()) for v in (bins, length, rate))
     columns = size // 2 + 1
-    check_size((n, columns))
+    check_host_size((n + 2, columns))
     edges = 2595 * np.log10(1 + np.array([low.item(), high.item()]) / 700)
     step = (edges[1] - edges[0]) / (n + 2)
     mel = np.arange(n + 2) * step + edges[0]
     places = np.floor((size + 1) * (700 * (10 ** (mel / 2595) - 1)) / sample_rate).astype(int)
-    weights = np.zeros((columns, n))
-    for i in range(n):
-        first, middle, last = places[i : i + 3]
-        if middle == first:
-            weights[middle, i] = 1
-        else:
-            weights[first : middle + 1, i] = np.arange(middle + 1 - first) / (middle - first)
-        if last != middle:
-            weights[middle:last, i] = (last - np.arange(middle, last)) / (last - middle)
+    first, middle, last = places[:-2], places[1:-1], places[2:]
+    row = np.arange(columns)[:, None]
+    rising = (row - first) / np.maximum(middle - first, 1) + (middle == first)
+    falling = (last - row) / np.maximum(last - middle, 1)
+    weights = np.where((first <= row) & (row <= middle), rising, 0.0)
+    weights = np.where((middle <= row) & (row < last), falling, weights)
     return weights.astype(call.dtype(call.get("output_datatype", 1)))
 
 
@@ -103,6 +100,7 @@ def _stft(call: Call, x: Any, step: Any, window: Any = None, length: Any = None)
     count = (x.shape[1] - n) // hop + 1
     if hop < 1 or count < 1:
         raise ValueError(f"frames of {n} must fit into {x.shape[1]} samples, steps be positive")
+    check_host_size((count, n))
     places = np.arange(count)[:, None] * hop + np.arange(n)
     frames = F.index_select(x, 1, call.device(places.reshape(-1).astype(np.int64)))
     frames = F.reshape(frames, (x.shape[0], count, n, math.prod(x.shape[2:])))

@@ -37,6 +37,8 @@ def _roi_align(call: Call, x: Any, rois: Any, batch: Any) -> Any:
     boxes = F.cat([F.reshape(F.astype(batch, name_of(rois)), (-1, 1)), rois], 1)
     size = call.get("output_height", 1), call.get("output_width", 1)
     ratio = call.get("sampling_ratio", 0)
+    check_size((rois.shape[0], x.shape[1], *size))
+    check_size((rois.shape[0], *(n * max(ratio, 1) for n in size)))
     if call.get("mode", "avg") == "avg":
         scale = call.get("spatial_scale", 1.0)
         return F.roi_align(x, boxes, size, scale, ratio or -1, aligned)
@@ -89,6 +91,7 @@ def _tap_positions(window: Windows, tops: Any, lefts: Any, rows: int, columns: i
 @operator("MaxRoiPool", host=(1,))
 def _max_roi_pool(call: Call, x: Any, rois: Any) -> Any:
     height, width = call.need("pooled_shape")
+    check_size((len(rois), height, width), 20)  # one reduction for each
     scale = call.get("spatial_scale", 1.0)
     pooled = []
     for batch, *box in rois:
