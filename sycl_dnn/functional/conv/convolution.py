@@ -24,7 +24,9 @@ from sycl_dnn.functional.conv.windows import (
     unbatched,
     whole_number,
 )
+from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn.fault import cpu_has_avx512, narrow_lanes
+from sycl_dnn.ops.selection import pad
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.descriptors import NARROW
 from sycl_dnn.trace.gradients import Grads, backward, pulled_back, rule_for
@@ -279,6 +281,24 @@ def cropped(x: Tensor, axes: list[Axis], counts: Sizes) -> tuple[Tensor, list[Ax
     return x, results
 
 
+#: Padding from which windows of zeros take long: oneDNN's time grows with the square of it.
+_LONG_PADDING = 1024
+
+
+def _surrounded(x: Tensor, axes: list[Axis]) -> tuple[Tensor, list[Axis]]:
+    """Write zeros around the input where many windows are of nothing else."""
+    is_long = [max(a.left, a.right) >= max(a.extent, _LONG_PADDING) for a in axes]
+    if not any(is_long):
+        return x, axes
+    sides = [(a.left, max(a.right, 0)) if far else (0, 0)
+             for a, far in zip(axes, is_long, strict=True)]  # fmt: skip
+    axes = [
+        a._replace(size=a.size + left + right, left=a.left - left, right=a.right - right)
+        for a, (left, right) in zip(axes, sides, strict=True)
+    ]
+    return computed(lambda node: pad(node, [(0, 0), (0, 0), *sides]), x), axes
+
+
 def _subsampled(x: Tensor, axes: list[Axis], groups: int) -> tuple[Tensor, list[Axis]]:
     """Return the elements that strided windows of one element read, if extracting them is faster.
 
@@ -389,6 +409,7 @@ def conv(
     check_operands(name, x, weight, bias, n_out)
     axes, counts = geometry(name, x.shape[2:], kernel, stride, padding, dilation)
     x, axes = cropped(x, axes, counts)
+    x, axes = _surrounded(x, axes)
     x, axes = _subsampled(x, axes, groups)
     if x.trace.training:
         x, weight, bias = widened(x, axes, weight, bias)

@@ -102,6 +102,9 @@ def local_response_norm(
         raise ValueError(f"{name}: size must be at least 1, got {size}")
     if not input.size:
         return empty_like(input)
+    most = 2 * input.shape[1] - 1  # with which a window has all channels
+    if size > most:
+        size, alpha = most, alpha * most / size
     if _has_sound_kernel(input, size, beta):
         n, channels, *spatial = input.shape
         flat = reshape(input, (n, channels, spatial[0], -1))

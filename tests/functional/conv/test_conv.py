@@ -234,3 +234,22 @@ def test_one_pixel_is_computed_by_compiled_code(n, queue):
     assert [part.fused for part in fused.explain(x, w).parts if part.fused] == [("relu",)]
     grads = sycl_dnn.compile(sycl_dnn.grad(lambda x, w: F.sum(function(x, w)), argnums=(0, 1)))
     assert not slow_parts(grads.explain(x, w), queue)
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize("pads", [(20000, 1), (1, 3000), (2000, 2000)])
+def test_long_padding_costs_no_more_than_as_many_zeros(pads, groups, queue):
+    rng = np.random.default_rng(3)
+    x, w = (rng.standard_normal(s).astype("f4") for s in ((2, 4, 5), (6, 4 // groups, 3)))
+    x, w = (dpnp.asarray(v, sycl_queue=queue) for v in (x, w))
+    y, pull = sycl_dnn.vjp(lambda x, w: F.conv1d(x, w, None, 2, (pads,), groups=groups), x, w)
+    whole = F.pad(x, pads)
+    expected, pull_whole = sycl_dnn.vjp(
+        lambda x, w: F.conv1d(x, w, None, 2, groups=groups), whole, w
+    )
+    np.testing.assert_allclose(dpnp.asnumpy(y), dpnp.asnumpy(expected), rtol=1e-5, atol=1e-5)
+    dx, dw = pull(y)
+    dx_whole, dw_whole = pull_whole(expected)
+    inside = dpnp.asnumpy(dx_whole)[..., pads[0] : pads[0] + 5]
+    np.testing.assert_allclose(dpnp.asnumpy(dx), inside, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(dpnp.asnumpy(dw), dpnp.asnumpy(dw_whole), rtol=1e-4, atol=1e-4)
