@@ -12,7 +12,7 @@ from sycl_dnn.onnx.evaluation import is_host
 from sycl_dnn.onnx.operator_registry import Call, F, operator
 
 #: Maximum number of turns of all loops of a call, each of which is unrolled.
-_MAX_TURNS = 2**15
+_MAX_TURNS = 10_000
 
 
 def _start_turn(call: Call) -> None:
