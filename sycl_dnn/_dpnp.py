@@ -159,7 +159,8 @@ def _is_narrow(dtype: Any) -> bool:
 def array_in(values: Any, dtype: Any, **kwargs: Any) -> Any:
     """Return ``dpnp.asarray(values, dtype, **kwargs)``, with floats as for ``in_dtype``.
 
-    A large copy of a NumPy array on a CPU is in huge pages, as that array is. Raises OutOfMemory.
+    Bytes of a NumPy array go straight into memory that the CPU can access, without a submission;
+    a large copy on a CPU is in huge pages, as that array is. Raises OutOfMemory.
     """
     try:
         return _array_in(values, dtype, **kwargs)
@@ -176,19 +177,24 @@ def _array_in(values: Any, dtype: Any, **kwargs: Any) -> Any:
             return in_dtype(array, dtype)
     if _is_copied_whole(values, dtype) and kwargs.keys() <= {"sycl_queue", "device", "usm_type"}:
         array = dpnp.empty(values.shape, dtype=values.dtype, **kwargs)
-        _core.use_huge_pages(array.sycl_queue, array.get_array().usm_data, is_fresh=True)
-        array[...] = values
+        usm = array.get_array()
+        if values.nbytes >= LARGE:
+            _core.use_huge_pages(usm.sycl_queue, usm.usm_data, is_fresh=True)
+        if is_readable(usm):
+            np.copyto(np.asarray(_OnHost(usm)), values)  # new memory: no work to wait for
+        else:
+            array[...] = values
         return array
     return dpnp.asarray(values, dtype=dtype, **kwargs)
 
 
 def _is_copied_whole(values: Any, dtype: Any) -> bool:
-    """Whether ``dpnp.asarray`` copies the bytes of a large NumPy array, on any device."""
-    if type(values) is not np.ndarray or values.nbytes < LARGE or not values.flags.c_contiguous:
+    """Whether ``dpnp.asarray`` copies the bytes of a NumPy array, on any device."""
+    if type(values) is not np.ndarray or not values.size or not values.flags.c_contiguous:
         return False
     if dtype is not None and np.dtype(dtype) != values.dtype:
         return False
-    is_everywhere = values.dtype.kind in "iu" or values.dtype == np.float32
+    is_everywhere = values.dtype.kind in "biu" or values.dtype == np.float32
     return is_everywhere and values.dtype.isnative
 
 

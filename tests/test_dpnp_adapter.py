@@ -237,3 +237,19 @@ def test_numbers_and_lists_in_narrow_dtypes(queue):
     ]  # fmt: skip
     result = F.arange(198.0, 202.0, dtype="uint8", device=queue)
     assert dpnp.asnumpy(result).tolist() == [198, 199, 200, 201]
+
+
+@pytest.mark.parametrize("usm_type", ["device", "shared", "host"])
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i8", "u1", "?"])
+@pytest.mark.parametrize("shape", [(), (0, 3), (1,), (4, 6), (1100, 1000)])
+def test_arrays_of_numpy_are_copied_as_dpnp_copies_them(queue, usm_type, dtype, shape):
+    values = np.arange(np.prod(shape, dtype=int)).reshape(shape).astype(dtype)
+    values.flags.writeable = False
+    placement = {"sycl_queue": queue, "usm_type": usm_type}
+    for provided in (values, values.T, values[..., ::2] if shape else values):
+        actual = _dpnp.array_in(provided, None, **placement)
+        expected = dpnp.asarray(provided, **placement)
+        assert type(actual) is type(expected) and actual.flags.writable
+        for name in ("dtype", "shape", "strides", "usm_type", "sycl_queue"):
+            assert getattr(actual, name) == getattr(expected, name), name
+        assert np.array_equal(actual.asnumpy(), provided)
