@@ -7,7 +7,7 @@ longer than a product of a few thousand elements.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from sycl_dnn._core import engine_kind
 from sycl_dnn.compiler.constant_values import constant_ids
@@ -20,9 +20,10 @@ def run_on_host(graph: Graph) -> None:
     """Replace consecutive small primitives on a CPU by one host task."""
     if graph.trace.engine.kind is not engine_kind.cpu or graph.trace.policy.kernels == "never":
         return
-    runs = list(_runs(graph))
-    for run in runs:
-        _replace(graph, run)
+    # Before changes, after each of which constants would have to be found again.
+    runs = [_packed(graph, run) for run in list(_runs(graph))]
+    for run, copies in runs:
+        _replace(graph, run, copies)
     if runs:
         graph.drop_dead()  # weights in oneDNN's layout
 
@@ -58,15 +59,24 @@ def _is_movable(graph: Graph, node: Node) -> bool:
     return is_own and not graph.is_locked(node)
 
 
-def _replace(graph: Graph, run: Mapping[Node, Operation]) -> None:
+def _packed(
+    graph: Graph, run: Mapping[Node, Operation]
+) -> tuple[dict[Node, Operation], list[Node]]:
+    """Return a run whose constant weights are packed, and the nodes for that."""
     operations: dict[Node, Operation] = {}
-    *_, last = run
+    copies: list[Node] = []
     for node, operation in run.items():
         operations[node] = operation
         if operation.kind == "product":
-            operations[node], copies = with_packed_weights(graph, node, operation)
-            graph.insert(copies, before=last)
-    joined = _joined(graph, operations)
+            operations[node], new = with_packed_weights(graph, node, operation)
+            copies += new
+    return operations, copies
+
+
+def _replace(graph: Graph, run: Mapping[Node, Operation], copies: Sequence[Node]) -> None:
+    *_, last = run
+    graph.insert(copies, before=last)
+    joined = _joined(graph, run)
     joined.fused = [text for n in run for text in (n.row, *n.fused)]
     graph.insert([joined], before=last)
     graph.drop(run)
