@@ -249,7 +249,8 @@ def test_arrays_of_numpy_are_copied_as_dpnp_copies_them(queue, usm_type, dtype, 
     for provided in (values, values.T, values[..., ::2] if shape else values):
         actual = _dpnp.array_in(provided, None, **placement)
         expected = dpnp.asarray(provided, **placement)
-        assert type(actual) is type(expected) and actual.flags.writable
+        assert type(actual) is type(expected)
+        assert actual.flags.writable
         for name in ("dtype", "shape", "strides", "usm_type", "sycl_queue"):
             assert getattr(actual, name) == getattr(expected, name), name
         assert np.array_equal(actual.asnumpy(), provided)
