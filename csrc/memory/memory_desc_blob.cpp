@@ -4,6 +4,7 @@
 #include "memory/memory_desc_blob.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 
 #include "base/errors.hpp"
@@ -37,9 +38,11 @@ static std::string blob_header(const std::vector<uint8_t> &payload) {
 static std::vector<uint8_t> without_unused(desc d) {
     std::vector<uint8_t> payload = d.get_blob();
     for (size_t offset = 0; offset + 4 <= payload.size(); offset += 4) {
-        const std::vector<uint8_t> before(&payload[offset], &payload[offset] + 4);
-        std::fill_n(&payload[offset], 4, 0);
-        if (desc(payload) != d) std::copy(before.begin(), before.end(), &payload[offset]);
+        uint32_t before;
+        std::memcpy(&before, &payload[offset], sizeof before);
+        if (!before) continue;
+        std::fill_n(&payload[offset], sizeof before, 0);
+        if (desc(payload) != d) std::memcpy(&payload[offset], &before, sizeof before);
     }
     return payload;
 }
