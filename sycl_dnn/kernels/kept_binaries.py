@@ -116,16 +116,12 @@ def file_in(content: bytes) -> str:
     return content[len(_ELSEWHERE) :].decode("ascii", "replace") if has else ""
 
 
-#: Bytes written since the size was last checked.
-_written = 0
-
-
 def _check_total_size(size: int, folder_fd: int) -> None:
-    """Check the total size after every hundredth of the limit, since there may be many files."""
-    global _written
-    _written += size
-    if _written > _LIMIT / 100:
-        _written = 0
+    """Check the total size once in a sixteenth of the limit on average, as there are many files.
+
+    By chance, so that what short processes write counts as well.
+    """
+    if secrets.randbelow(_LIMIT // 16) < size:
         _drop_oldest(folder_fd)
 
 
