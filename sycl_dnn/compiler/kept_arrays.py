@@ -19,7 +19,7 @@ from sycl_dnn.trace.array import Array
 #: Sizes in bytes of captured arrays besides weights: the largest, and the largest that is part of
 #: the file of a program.
 _MAX_BYTES, _LARGE = 1 << 24, 1 << 14
-#: Names of the files that this process has written.
+#: Names of the files that this process has read or written.
 _in_files: set[str] = set()
 
 
@@ -93,7 +93,8 @@ def _as_data(array: Any) -> tuple[Any, ...]:
     if values.nbytes > _LARGE:
         content = hashlib.sha256(values).hexdigest()
         if content not in _in_files:
-            kept_binaries.keep(content, values.tobytes())
+            if kept_binaries.load(content) is None:
+                kept_binaries.keep(content, values.tobytes())
             _in_files.add(content)
     else:
         content = values.tobytes()
