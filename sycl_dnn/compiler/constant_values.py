@@ -111,9 +111,9 @@ def _constant_ids(graph: Graph) -> frozenset[int]:
 
 def _constants_without(graph: Graph, kept: set[Node]) -> frozenset[int]:
     """Return the ids of constant storages, given nodes that calls run."""
-    constants = set(graph.trace.constant_storages())
-    constants -= {id(t.storage) for n in graph.nodes for t in n.outputs.values()}
-    constants |= {id(t.storage) for n in graph.nodes for t in n.inputs.values() if t.storage.memory}
+    given = graph.trace.constant_storages()
+    constants = {key for key, s in given.items() if not graph.n_writers(s)}
+    constants |= {id(s) for s in graph.read() if s.memory}
     # A storage with several writers is constant only if all are, which the last one decides.
     counted: dict[int, int] = {}
     for node in graph.nodes:

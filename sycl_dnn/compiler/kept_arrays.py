@@ -10,7 +10,7 @@ from typing import Any
 import dpnp
 import numpy as np
 
-from sycl_dnn._dpnp import address, host_view, is_readable
+from sycl_dnn._dpnp import address, array_in, host_view, is_readable
 from sycl_dnn.kernels import kept_binaries
 from sycl_dnn.onednn.memory import Memory
 from sycl_dnn.trace import layout
@@ -121,7 +121,7 @@ def array_of(data: tuple[Any, ...], queue: Any) -> Any:
         if content is None:
             raise NotKept
     values = np.frombuffer(content, dtype).reshape(shape)
-    array = dpnp.asarray(values, sycl_queue=queue)
+    array = array_in(values, None, sycl_queue=queue)
     if len(order) > 1:
         array = array.transpose(np.argsort(order).tolist())
     return array if carried is None else Array(array, carried)

@@ -317,6 +317,10 @@ class Graph:
             ordered.sort(key=self._order.place)
         return ordered
 
+    def read(self) -> Iterable[Storage]:
+        """Return the storages that nodes read."""
+        return self._readers.keys()
+
     def n_readers(self, storage: Storage) -> int:
         """Return the number of nodes that read a storage."""
         return len(self._readers.get(storage, ()))

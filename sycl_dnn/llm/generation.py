@@ -75,7 +75,7 @@ class Generator:
         self._losses = sycl_dnn.compile(_losses, constants="module", donate="cache")
 
     def _array(self, values: Any) -> Any:
-        return dpnp.asarray(np.ascontiguousarray(values), sycl_queue=self._queue)
+        return sycl_dnn.asarray(np.ascontiguousarray(values), sycl_queue=self._queue)
 
     def new_cache(self, n: int, capacity: int) -> list[tuple[Any, Any]]:
         """Return an empty cache for ``n`` rows."""

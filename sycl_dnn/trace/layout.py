@@ -98,6 +98,7 @@ def any_layout(shape: Sequence[int], dtype: str) -> MemoryDesc:
     return MemoryDesc(tuple(shape) or (1,), DATA_TYPES[dtype], "any")
 
 
+@functools.lru_cache(4096)
 def is_dense(desc: MemoryDesc) -> bool:
     """Whether the elements of a plain layout fill one span of memory without gaps."""
     if not desc.is_plain:

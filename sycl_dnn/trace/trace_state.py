@@ -3,17 +3,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any
 
-import dpnp
 import numpy as np
 from dpnp.exceptions import ExecutionPlacementError
 
 from sycl_dnn import _core
+from sycl_dnn._dpnp import array_in
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import layout, policy
 from sycl_dnn.trace.descriptors import go_on_to
@@ -41,14 +40,19 @@ def running_trace() -> Any:
     return _running.get()
 
 
-@contextlib.contextmanager
-def running(trace: Any) -> Iterator[None]:
-    """Make ``running_trace`` return a trace while its function runs."""
-    token = _running.set(trace)
-    try:
-        yield
-    finally:
-        _running.reset(token)
+class running:
+    """A context in which ``running_trace`` returns a trace, while its function runs."""
+
+    __slots__ = ("_token", "_trace")
+
+    def __init__(self, trace: Any) -> None:
+        self._trace = trace
+
+    def __enter__(self) -> None:
+        self._token = _running.set(self._trace)
+
+    def __exit__(self, *error: object) -> None:
+        _running.reset(self._token)
 
 
 class TapePart:
@@ -313,7 +317,7 @@ class TraceState:
         dtype = dtypes.wide(dtype) if dtypes.is_float(dtype) else dtype
         dense = np.ascontiguousarray(values, dtype)
         desc = layout.row_major(dense.shape, dtype)
-        array = dpnp.asarray(dense, sycl_queue=self.engine.sycl_queue)
+        array = array_in(dense, None, sycl_queue=self.engine.sycl_queue)
         storage = Storage(desc, memory=Memory(desc, self.engine, array))
         # Not packed once: only frozen arrays keep packed copies.
         storage.constant = False

@@ -3,15 +3,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import dpnp
 import numpy as np
 
+from sycl_dnn._dpnp import array_in
 from sycl_dnn.errors import InvalidArguments
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops.shape import broadcast_shape as broadcast_shape
@@ -152,14 +152,19 @@ def spread_strides(x: Tensor, left_out: Sequence[int] = ()) -> list[int]:
     return [0 if n == 1 or k in left_out else s for k, (n, s) in along]
 
 
-@contextlib.contextmanager
-def untaped(trace: Trace) -> Iterator[None]:
-    """Record steps of an operation that has a gradient rule as a whole."""
-    tape, trace.tape = trace.tape, []
-    try:
-        yield
-    finally:
-        trace.tape = tape
+class untaped:
+    """A context that records steps of an operation that has a gradient rule as a whole."""
+
+    __slots__ = ("_tape", "_trace")
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+
+    def __enter__(self) -> None:
+        self._tape, self._trace.tape = self._trace.tape, []
+
+    def __exit__(self, *error: object) -> None:
+        self._trace.tape = self._tape
 
 
 def axis_order(x: Tensor | None, rank: int) -> tuple[int, ...]:
@@ -243,7 +248,7 @@ def _buffer(engine: Any, value: float, dtype: str, size: int) -> Any:
             _buffers.clear()
         size = 1 << (size - 1).bit_length()
         values = np.full(size, bits)
-        buffer = _buffers[key] = dpnp.asarray(values, sycl_queue=engine.sycl_queue)
+        buffer = _buffers[key] = array_in(values, None, sycl_queue=engine.sycl_queue)
     return buffer
 
 
