@@ -347,12 +347,14 @@ def _without_subnormals(weight: np.ndarray) -> np.ndarray:
     """
     if weight.dtype.name not in ("float32", "float64", "bfloat16") or not weight.size:
         return weight
-    smallest = ml_dtypes.finfo(weight.dtype).smallest_normal
-    if not any(_subnormal(part, smallest).any() for part in _parts_of(weight)):
+    facts = ml_dtypes.finfo(weight.dtype)
+    if not any(_has_subnormals(part, facts.nmant) for part in _parts_of(weight)):
         return weight
-    if not (np.abs(weight) > float(smallest) * 2**64).any():
+    sizes, smallest = np.abs(weight), facts.smallest_normal
+    if not (sizes > float(smallest) * 2**64).any():
         return weight
-    return np.where(_subnormal(weight, smallest), np.zeros((), weight.dtype), weight)
+    is_subnormal = (sizes < smallest) & (sizes != 0)
+    return np.where(is_subnormal, np.zeros((), weight.dtype), weight)
 
 
 def _parts_of(weight: np.ndarray) -> Iterator[np.ndarray]:
@@ -361,9 +363,11 @@ def _parts_of(weight: np.ndarray) -> Iterator[np.ndarray]:
     return (flat[start : start + _PART] for start in range(0, flat.size, _PART))
 
 
-def _subnormal(values: np.ndarray, smallest: Any) -> np.ndarray:
-    sizes = np.abs(values)
-    return np.asarray((sizes < smallest) & (sizes != 0))
+def _has_subnormals(values: np.ndarray, n_fraction: int) -> bool:
+    """Whether the exponent of an element has no bits set, but the fraction has."""
+    bits = values.view(f"u{values.itemsize}") << 1  # without the sign
+    bits -= 1  # zeros become the largest number
+    return bool(bits.min() < 2 ** (n_fraction + 1) - 1)
 
 
 def load(
