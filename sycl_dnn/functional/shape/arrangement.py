@@ -241,10 +241,11 @@ def tile(input: Tensor, dims: int | Sequence[int]) -> Tensor:
     times = [checked_int("tile", "dims", n, 0) for n in dims]
     times = [1] * (input.ndim - len(times)) + times
     shape = (1,) * (len(times) - input.ndim) + input.shape
-    split = tuple(n for size in shape for n in (1, size))
-    repeated = tuple(n for k, size in zip(times, shape, strict=True) for n in (k, size))
+    pairs = list(zip(times, shape, strict=True))
+    split = tuple(n for k, size in pairs for n in ((1, size) if k != 1 else (size,)))
+    repeated = tuple(n for k, size in pairs for n in ((k, size) if k != 1 else (size,)))
     result = spread(views.reshape(input, split), repeated)
-    return views.reshape(result, tuple(k * n for k, n in zip(times, shape, strict=True)))
+    return views.reshape(result, tuple(k * n for k, n in pairs))
 
 
 def _repeated(x: Tensor, repeats: int, axis: int) -> Tensor:

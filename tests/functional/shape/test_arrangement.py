@@ -83,3 +83,16 @@ def test_results_are_new_arrays_and_nan_is_cleared(queue):
     ):
         with pytest.raises(ValueError, match=words):
             call()
+
+
+def test_tiles_of_many_axes(queue):
+    """Only repeated axes are split: arrays may have 12."""
+    x = np.arange(2.0, dtype="f4").reshape((1,) * 9 + (2,))
+    array = dpnp.asarray(x, sycl_queue=queue)
+    actual = F.tile(array, (2, 3))
+    np.testing.assert_array_equal(dpnp.asnumpy(actual), np.tile(x, (2, 3)))
+    mapped = sycl_dnn.vmap(lambda v: F.tile(v, (3, 2)))(array)
+    np.testing.assert_array_equal(dpnp.asnumpy(mapped), np.tile(x, (3, 2)))
+    unchanged = F.tile(array, (1, 1))
+    unchanged[...] = 7
+    np.testing.assert_array_equal(dpnp.asnumpy(array), x)
