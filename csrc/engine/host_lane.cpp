@@ -67,6 +67,7 @@ void rest() {
 void take_clock(size_t number) {
     state &s = lane();
     std::lock_guard<std::mutex> lock(s.guard);
+    --s.resting;
     clockid_t clock;
     if (s.open && s.times == number && !pthread_getcpuclockid(pthread_self(), &clock))
         s.clock = clock;
@@ -112,6 +113,7 @@ void enter(state &s, const InFlight &flight, size_t n_threads) {
     }
     s.queue->submit(
         [&](sycl::handler &h) { h.host_task([number = s.times] { take_clock(number); }); });
+    ++s.resting;  // it locks, too: a lane that opened before it has ended would wait for it forever
 }
 
 }  // namespace
