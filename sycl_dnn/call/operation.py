@@ -311,6 +311,8 @@ class Operation:
                 f"{self.name}: out must have shape {tensor.shape} and dtype {tensor.dtype}, got "
                 f"{out.shape} and {name}"
             )
+        if name not in layout.DATA_TYPES and name not in layout.COMPLEX:
+            raise TypeError(f"{self.name}: out must be omitted for results of {name}")
         collected = Collected()
         collected.token((args, tuple(kwargs.values())))
         desc = layout.strided(tensor.shape, tensor.dtype, out.get_array().strides)

@@ -83,7 +83,7 @@ def documented(notes: str, parameters: str = "", second: str = "other") -> Calla
 
 
 def _scaled(name: str, input: Any, other: Any, alpha: float) -> Any:
-    """Return ``alpha * other``, which does not widen the sum with ``input``."""
+    """Return ``alpha * other`` in the dtype of the sum with ``input``."""
     if alpha == 1:
         return other
     if not isinstance(other, Tensor):
@@ -93,7 +93,7 @@ def _scaled(name: str, input: Any, other: Any, alpha: float) -> Any:
         raise TypeError(f"{name}: alpha must be an integer for {dtype}, got {alpha!r}")
     if dtype == "bool":
         return mul(other, bool(alpha))
-    return mul(converted(other, dtype) if other.dtype == "bool" else other, alpha)
+    return mul(converted(other, dtype), alpha)
 
 
 _ALPHA = "alpha : number\n    Factor of ``other``; an integer for integers.\n"

@@ -160,3 +160,29 @@ def test_products_with_numbers_keep_the_sign_of_zero(queue):
             actual = dpnp.asnumpy(call(x))
             assert np.signbit(actual).tolist() == np.signbit(expected).tolist(), name
             np.testing.assert_array_equal(actual, expected)
+
+
+@pytest.mark.parametrize("name", ["add", "sub"])
+@pytest.mark.parametrize(
+    ("a", "b", "alpha"),
+    [("float32", "int8", -3), ("int32", "int8", 3), ("int64", "int32", 5), ("float32", "bool", 2)],
+)
+def test_alpha_multiplies_in_the_dtype_of_the_sum(name, a, b, alpha, queue):
+    x, y = np.array([1, 2, 3], a), np.array([100, -100, 0], b)
+    result = getattr(F, name)(*(dpnp.asarray(v, sycl_queue=queue) for v in (x, y)), alpha=alpha)
+    expected = getattr(np, "add" if name == "add" else "subtract")(x, alpha * y.astype(a))
+    assert result.dtype == expected.dtype
+    np.testing.assert_array_equal(dpnp.asnumpy(result), expected)
+
+
+def test_alpha_does_not_round_to_a_narrower_operand(queue):
+    x, y = to_device(np.zeros(3), "float32", queue), to_device(np.ones(3), "bfloat16", queue)
+    np.testing.assert_array_equal(dpnp.asnumpy(F.add(x, y, alpha=257 / 256)), np.full(3, 257 / 256))
+    assert F.add(y, to_device(np.ones(3), "int32", queue), alpha=0.5).dtype == "bfloat16"
+
+
+def test_out_of_a_dtype_without_layout_is_refused(queue):
+    x, y = (dpnp.ones(3, dtype=d, sycl_queue=queue) for d in ("int8", "uint8"))
+    out = dpnp.empty(3, dtype="int16", sycl_queue=queue)
+    with pytest.raises(TypeError, match="add: out must be omitted for results of int16"):
+        F.add(x, y, out=out)
