@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
@@ -21,6 +22,8 @@ namespace {
 // closes: while a step is unfinished, and otherwise.
 constexpr auto period = 4ms;
 constexpr int most_looks_busy = 5, most_looks_idle = 1;
+// The same while the thread computes: a task of others may spin until another one runs.
+constexpr int most_looks_computing = 125;
 // Two queues in use, or a task that keeps the last thread, would close it again and again.
 constexpr auto pause_after_conflict = 100ms;
 
@@ -85,16 +88,19 @@ void watch() {
     std::unique_lock<std::mutex> lock(s.guard);
     size_t seen = s.steps;
     auto time = time_of_thread(s);
-    for (int looks = 0; s.open;) {
+    for (int looks = 0, looks_in_step = 0; s.open;) {
         s.ended.wait_for(lock, period);
         const bool is_busy = s.holders || !is_complete(s.last);
         // A thread that computes a long primitive progresses; one that waits does not.
         const auto time_now = time_of_thread(s);
         const bool is_computing = is_busy && time_now - time > period / 4;
-        looks = seen == s.steps && !is_computing ? looks + 1 : 0;
+        looks_in_step = seen == s.steps ? looks_in_step + 1 : 0;
+        looks = is_computing ? 0 : std::min(looks + 1, looks_in_step);
         time = time_now;
         seen = s.steps;
-        if (looks >= (is_busy ? most_looks_busy : most_looks_idle)) leave(s, is_busy);
+        if (looks >= (is_busy ? most_looks_busy : most_looks_idle) ||
+            looks_in_step >= most_looks_computing)
+            leave(s, is_busy);
     }
     --s.resting;
 }

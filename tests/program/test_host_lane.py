@@ -218,16 +218,28 @@ def test_a_task_that_keeps_a_thread_delays_few_calls(cpu):
     assert ended.is_set()
 
 
+def sleeping(event):
+    return event.wait(60)
+
+
+def spinning(event):
+    end = time.monotonic() + 60
+    while not event.is_set() and time.monotonic() < end:
+        pass
+    return event.is_set()
+
+
+@pytest.mark.parametrize("wait", [sleeping, spinning])
 @pytest.mark.parametrize("n_threads", [0, 1])
 @pytest.mark.parametrize("program", [long, of_kernels])
-def test_other_tasks_that_wait_for_each_other_finish(cpu, program, n_threads):
+def test_other_tasks_that_wait_for_each_other_finish(cpu, program, n_threads, wait):
     """They need two threads of the pool, and get them although programs keep arriving."""
     x, run, over = make(cpu), sycl_dnn.compile(program).warmup(make(cpu)), threading.Event()
     other, second, seen = dpctl.SyclQueue(cpu.sycl_device), threading.Event(), []
 
     class Waits:
         def __del__(self):
-            seen.append(second.wait(60))
+            seen.append(wait(second))
 
     class Sets:
         def __del__(self):
