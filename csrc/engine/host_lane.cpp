@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
@@ -38,7 +39,7 @@ struct state {
     std::optional<sycl::queue> queue;  // of the idle tasks
     const InFlight *owner = nullptr;
     size_t holders = 0;                              // calls being submitted
-    size_t steps = 0;                                // submitted so far
+    std::atomic<size_t> steps{0};                    // submitted so far
     size_t resting = 0;                              // tasks that occupy a thread or are queued
     bool open = false;                               // the tasks continue
     size_t times = 0;                                // how often it was opened
@@ -145,7 +146,6 @@ HostLane::HostLane(const InFlight &flight, bool has_host_tasks) {
 void HostLane::moved(const sycl::event &event) {
     if (!held) return;
     last = event;
-    std::lock_guard<std::mutex> lock(lane().guard);
     ++lane().steps;
 }
 

@@ -19,6 +19,7 @@ from sycl_dnn import functional as F
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import functions
 from sycl_dnn.trace.module_arrays import with_methods
+from sycl_dnn.trace.torch_methods import adjoint as adjoint
 from sycl_dnn.trace.torch_methods import alias
 
 clip, concat, concatenate, moveaxis = F.clamp, F.cat, F.cat, F.movedim
@@ -268,11 +269,6 @@ def t(input: Any) -> Any:
     """Return a matrix with its axes exchanged; an array of fewer axes unchanged."""
     _check("t", "input", "have at most 2 axes", input.ndim <= 2, input)
     return F.transpose(input, 0, 1) if input.ndim == 2 else input
-
-
-def adjoint(input: Any) -> Any:
-    """Return the conjugates of matrices, transposed."""
-    return F.conj(F.transpose(input, -2, -1))
 
 
 def diagflat(input: Any, offset: int = 0) -> Any:

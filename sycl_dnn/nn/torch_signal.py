@@ -7,7 +7,8 @@ compiled functions follow.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,13 +36,38 @@ def _window(
     return with_methods(F.tensor(values, dtype=dtype, **options))
 
 
-def _cosine(alpha: float, beta: float) -> Callable[[int], Any]:
-    return lambda n: alpha - beta * np.cos(2 * np.pi * np.arange(n) / max(n - 1, 1))
+def cosine_sum(n: int, factors: Sequence[float]) -> np.ndarray:
+    """Return the symmetric window of ``n`` elements that is an alternating sum of cosines."""
+    angles = 2 * np.pi * np.arange(n) / max(n - 1, 1)
+    return sum(((-1) ** i * f * np.cos(i * angles) for i, f in enumerate(factors)), np.zeros(n))
 
 
 def hann_window(window_length: int, periodic: bool = True, **options: Any) -> Any:
-    """Return a raised cosine, (window_length,); options are dtype, device and torch's others."""
-    return _window("hann_window", _cosine(0.5, 0.5), window_length, periodic, **options)
+    """Return a raised cosine.
+
+    Parameters
+    ----------
+    window_length : int
+    periodic : bool
+        Return all but the last element of the symmetric window of one more.
+    options
+        ``dtype``, float32 by default or another floating-point one, ``device``, and torch's others.
+
+    Returns
+    -------
+    array (window_length,)
+
+    Raises
+    ------
+    TypeError, ValueError
+        ``dtype`` is not floating-point, or ``window_length`` is no integer of at least 0.
+
+    Notes
+    -----
+    Source: ``torch.hann_window``; the other windows are torch's as well.
+    """
+    values = partial(cosine_sum, factors=(0.5, 0.5))
+    return _window("hann_window", values, window_length, periodic, **options)
 
 
 def hamming_window(
@@ -49,12 +75,14 @@ def hamming_window(
     **options: Any,
 ) -> Any:  # fmt: skip
     """Return ``alpha - beta * cos``, (window_length,); options as of ``hann_window``."""
-    return _window("hamming_window", _cosine(alpha, beta), window_length, periodic, **options)
+    values = partial(cosine_sum, factors=(alpha, beta))
+    return _window("hamming_window", values, window_length, periodic, **options)
 
 
 def blackman_window(window_length: int, periodic: bool = True, **options: Any) -> Any:
     """Return a sum of two cosines, (window_length,); options as of ``hann_window``."""
-    return _window("blackman_window", np.blackman, window_length, periodic, **options)
+    values = partial(cosine_sum, factors=(0.42, 0.5, 0.08))
+    return _window("blackman_window", values, window_length, periodic, **options)
 
 
 def bartlett_window(window_length: int, periodic: bool = True, **options: Any) -> Any:
@@ -66,9 +94,8 @@ def kaiser_window(
     window_length: int, periodic: bool = True, beta: float = 12.0, **options: Any
 ) -> Any:
     """Return Kaiser's window, (window_length,); options as of ``hann_window``."""
-    return _window(
-        "kaiser_window", lambda n: np.kaiser(n, beta), window_length, periodic, **options
-    )
+    values = partial(np.kaiser, beta=beta)
+    return _window("kaiser_window", values, window_length, periodic, **options)
 
 
 # --- Frames

@@ -6,10 +6,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import dpnp
 import numpy as np
 
-from sycl_dnn._dpnp import in_dtype
+from sycl_dnn.nn.torch_signal import cosine_sum
+from sycl_dnn.onednn import dtypes
 from sycl_dnn.onnx.elementwise_operators import name_of
 from sycl_dnn.onnx.model_graph import check_host_size, check_size
 from sycl_dnn.onnx.operator_registry import Call, F, checked_axis, operator
@@ -26,11 +26,8 @@ _WINDOWS = {
 def _window(call: Call, size: Any) -> Any:
     n = int(size.item())
     check_host_size((n,))
-    period = n if call.get("periodic", 1) else n - 1
-    angle = 2 * np.pi * np.arange(n) / max(period, 1)
-    window = np.zeros(n)
-    for i, factor in enumerate(_WINDOWS[call.op]):
-        window += (-1) ** i * factor * np.cos(i * angle)
+    # All but the last element of a longer window: one that repeats.
+    window = cosine_sum(n + bool(call.get("periodic", 1)), _WINDOWS[call.op])[:n]
     return window.astype(call.dtype(call.get("output_datatype", 1)))
 
 
@@ -52,23 +49,16 @@ def _mel_weights(call: Call, bins: Any, length: Any, rate: Any, low: Any, high: 
     return weights.astype(call.dtype(call.get("output_datatype", 1)))
 
 
-def _transformed(call: Call, x: Any, n: int, axis: int, inverse: bool, onesided: bool) -> Any:
+def _transformed(x: Any, n: int, axis: int, inverse: bool, onesided: bool) -> Any:
     """Return the Fourier transform of (..., 1 or 2) along an axis, as real and imaginary parts."""
     dtype = name_of(x)
-    shape = list(x.shape[:-1])
-    shape[axis] = n // 2 + 1 if onesided and not inverse else n
-    is_real_result = onesided and inverse
-
-    def step(array: Any) -> Any:
-        z = array[..., 0] + 1j * array[..., 1] if array.shape[-1] == 2 else array[..., 0]
-        if is_real_result:
-            return in_dtype(dpnp.expand_dims(dpnp.fft.irfft(z, n, axis), -1), dtype)
-        spectrum = dpnp.fft.ifft(z, n, axis) if inverse else dpnp.fft.fft(z, n, axis)
-        spectrum = dpnp.moveaxis(dpnp.moveaxis(spectrum, axis, 0)[: shape[axis]], 0, axis)
-        return in_dtype(dpnp.stack([spectrum.real, spectrum.imag], axis=-1), dtype)
-
-    last = 1 if is_real_result else 2
-    return call.step(step, x, shape=(*shape, last), dtype=dtype)
+    wide = F.astype(x, dtypes.wide(dtype))
+    z = F.view_as_complex(wide) if x.shape[-1] == 2 else F.select(wide, -1, 0)
+    if onesided and inverse:
+        return F.astype(F.unsqueeze(F.fft.irfft(z, n, axis), -1), dtype)
+    spectrum = F.fft.ifft(z, n, axis) if inverse else F.fft.fft(z, n, axis)
+    half = F.narrow(spectrum, axis, 0, n // 2 + 1) if onesided else spectrum
+    return F.astype(F.view_as_real(half), dtype)
 
 
 @operator("DFT", 17, host=(1,))
@@ -90,7 +80,7 @@ def _dft(call: Call, x: Any, length: Any, axis: int) -> Any:
     n = int(length.item()) if length is not None else \
         2 * (size - 1) if inverse and onesided else size  # fmt: skip
     check_size((*x.shape, n))
-    return _transformed(call, x, n, place, inverse, onesided)
+    return _transformed(x, n, place, inverse, onesided)
 
 
 @operator("STFT", 17, host=(1, 3))
@@ -106,4 +96,4 @@ def _stft(call: Call, x: Any, step: Any, window: Any = None, length: Any = None)
     frames = F.reshape(frames, (x.shape[0], count, n, math.prod(x.shape[2:])))
     if window is not None:
         frames = frames * F.reshape(window, (1, 1, n, 1))
-    return _transformed(call, frames, n, 2, False, bool(call.get("onesided", 1)))
+    return _transformed(frames, n, 2, False, bool(call.get("onesided", 1)))

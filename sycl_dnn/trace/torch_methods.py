@@ -383,14 +383,14 @@ ADDED: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
-def _adjoint(x: Any) -> Any:
+def adjoint(input: Any) -> Any:
     """Return the conjugates of matrices, transposed."""
-    return functions.conj(functions.transpose(x, -2, -1))
+    return functions.conj(functions.transpose(input, -2, -1))
 
 
 #: Attributes that dpnp's arrays lack.
 FACTS: dict[str, Callable[..., Any]] = {
-    "H": _adjoint, "mH": _adjoint, "grad_fn": lambda x: None,
+    "H": adjoint, "mH": adjoint, "grad_fn": lambda x: None,
     "is_cuda": lambda x: x.sycl_device.is_gpu, "is_sparse": lambda x: False,
     "is_xpu": lambda x: x.sycl_device.is_gpu, "layout": lambda x: "strided",
 }  # fmt: skip

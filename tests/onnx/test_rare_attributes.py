@@ -7,12 +7,13 @@ import pytest
 from onnx import ValueInfoProto, helper, numpy_helper
 
 import sycl_dnn
+from sycl_dnn import functional as F
 
 NAN = float("nan")
 
 
-def made(name, x, constants=(), version=18, **attributes):
-    """The result of one operator."""
+def loaded(name, x, constants=(), version=18, **attributes):
+    """The model of one operator."""
     names = [f"c{i}" if c is not None else "" for i, c in enumerate(constants)]
     node = helper.make_node(name, ["x", *names], ["y"], **attributes)
     weights = [
@@ -23,7 +24,12 @@ def made(name, x, constants=(), version=18, **attributes):
     given = helper.make_tensor_value_info("x", helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
     graph = helper.make_graph([node], "g", [given], [ValueInfoProto(name="y")], weights)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", version)], ir_version=8)
-    return dpnp.asnumpy(sycl_dnn.onnx.load(model)(dpnp.asarray(x)))
+    return sycl_dnn.onnx.load(model)
+
+
+def made(name, x, *args, **kwargs):
+    """The result of one operator."""
+    return dpnp.asnumpy(loaded(name, x, *args, **kwargs)(dpnp.asarray(x)))
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int64"])
@@ -89,3 +95,11 @@ def test_signs_and_ramps():
     np.testing.assert_array_equal(made("Sign", x), np.sign(x))
     assert made("Relu", np.array([-2, 0, 3])).tolist() == [0, 0, 3]
     assert made("ThresholdedRelu", x, alpha=0.5).tolist() == [0, 0, 0, np.inf]
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_fourier_transforms_have_gradients(parts):
+    x = np.random.default_rng(parts).standard_normal((2, 8, parts), "f4")
+    net = loaded("DFT", x, (None, np.array(1)), version=20)
+    power = sycl_dnn.grad(lambda x: F.sum(F.square(net(x))))(dpnp.asarray(x))
+    np.testing.assert_allclose(dpnp.asnumpy(power), 2 * 8 * x, rtol=1e-5, atol=1e-5)

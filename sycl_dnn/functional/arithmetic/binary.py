@@ -35,8 +35,9 @@ _INTEGERS = "Integers are computed exactly."
 
 
 def pair(
-    name: str, kind: algorithm, operation: Operation, function: Callable[..., Any], a: Any, b: Any
-) -> Tensor:
+    name: str, kind: algorithm | None, operation: Operation, function: Callable[..., Any],
+    a: Any, b: Any,
+) -> Tensor:  # fmt: skip
     """Apply a primitive to floats, and an operation or a dpnp function to integers."""
     a, b = checked_operands(name, input=a, other=b)
     dtype = result_dtype(a, b)
@@ -44,16 +45,16 @@ def pair(
         raise TypeError(f"{name}: input and other must not both be bool; compare them with ne")
     if not dtypes.is_float(dtype):
         return of_integers(operation, function, dtype, a, b)
-    result = _with_number(kind, dtype, a, b)
+    result = None if kind is None else _with_number(kind, dtype, a, b)
     if result is not None:
         return result
     return _of_floats(operation, kind, dtype, a, b)
 
 
-def _of_floats(operation: Operation, kind: algorithm, dtype: str, a: Any, b: Any) -> Tensor:
-    """Record a kernel; in a compiled program oneDNN's primitive, which can become a post-op."""
+def _of_floats(operation: Operation, kind: algorithm | None, dtype: str, a: Any, b: Any) -> Tensor:
+    """Record a kernel; in a compiled program oneDNN's primitive, if any, which may be a post-op."""
     x, y = as_floats(dtype, a, b)
-    if x.trace.is_compiled and kind not in (A.binary_max, A.binary_min):
+    if x.trace.is_compiled and kind is not None:
         return binary(kind, x, y, dtype)
     return by_nodes(operation, x, y, wide=dtypes.wide(dtype), dtype=dtype)
 
@@ -128,14 +129,14 @@ def mul(input: Tensor | float, other: Tensor | float) -> Tensor:
 @documented(_TIES)
 def maximum(input: Tensor | float, other: Tensor | float) -> Tensor:
     """Return the element-wise maximum."""
-    return pair("maximum", A.binary_max, ops.MAXIMUM, dpnp.maximum, input, other)
+    return pair("maximum", None, ops.MAXIMUM, dpnp.maximum, input, other)
 
 
 @operation
 @documented(_TIES)
 def minimum(input: Tensor | float, other: Tensor | float) -> Tensor:
     """Return the element-wise minimum."""
-    return pair("minimum", A.binary_min, ops.MINIMUM, dpnp.minimum, input, other)
+    return pair("minimum", None, ops.MINIMUM, dpnp.minimum, input, other)
 
 
 _POWER = """The exponents 0.5, -0.5, 1, 2, 3, -1 and -2 mean ``sqrt``, ``rsqrt``, products and
