@@ -5,6 +5,7 @@ import itertools
 import dpnp
 import numpy as np
 import pytest
+import wide_dtypes
 from kernel_cases import of_nodes
 
 import sycl_dnn
@@ -53,8 +54,7 @@ def _subsets(rank):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", ROWS)
 def test_every_dtype_over_any_axes(name, dtype, queue, on_queue):
-    if dtype == "float64" and not queue.sycl_device.has_aspect_fp64:
-        pytest.skip("the device has no float64")
+    wide_dtypes.need(dtype, queue)
     if dtype == "bool" and name in ("sum", "prod"):
         dtype = "uint8"
     a = _whole_numbers((2, 40, 70), dtype)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import wide_dtypes
 from kernel_cases import of_nodes
 
 import sycl_dnn
@@ -98,8 +99,7 @@ def test_every_layout(view, on_queue):
 )
 @pytest.mark.sweep(2)
 def test_every_dtype(dtype, queue, on_queue):
-    if dtype == "float64" and not queue.sycl_device.has_aspect_fp64:
-        pytest.skip("the device has no float64")
+    wide_dtypes.need(dtype, queue)
     a = RNG.integers(0, 3, (4, 37))
     x = sycl_dnn.asarray(on_queue(a.astype("f4")), dtype=dtype)
     kind = dtype if "float" in dtype else "int64"

@@ -4,6 +4,7 @@
 import dpnp
 import numpy as np
 import pytest
+import wide_dtypes
 from compared_with_torch import torch
 
 import sycl_dnn
@@ -103,8 +104,7 @@ def test_frames_are_transformed(n, hop, width, dtype, queue):
 @pytest.mark.parametrize("center", [True, False])
 @pytest.mark.sweep(3)
 def test_signals_are_found_again(dtype, n, hop, width, center, queue):
-    if dtype == "f8" and not queue.sycl_device.has_aspect_fp64:
-        pytest.skip("the device has no float64")
+    wide_dtypes.need(dtype, queue)
     x = dpnp.asarray(signals(2, 61, dtype=dtype), sycl_queue=queue)
     window = torch_names.hamming_window(width or n, dtype="f8" if dtype == "f8" else "f4")
     window = dpnp.asarray(window, sycl_queue=queue)

@@ -6,6 +6,7 @@ import inspect
 import dpnp
 import numpy as np
 import pytest
+import wide_dtypes
 
 import sycl_dnn
 from sycl_dnn import functional as F
@@ -25,8 +26,7 @@ def wide_enough(queue):
     """Skip complex128 where the device has no float64."""
 
     def check(dtype):
-        if dtype == "complex128" and not queue.sycl_device.has_aspect_fp64:
-            pytest.skip("the device has no float64")
+        wide_dtypes.need(dtype, queue)
 
     return check
 

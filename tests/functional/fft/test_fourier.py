@@ -4,6 +4,7 @@
 import dpnp
 import numpy as np
 import pytest
+import wide_dtypes
 
 import sycl_dnn
 from sycl_dnn import functional as F
@@ -70,8 +71,7 @@ def adjoint(name, x, options, g):
 @pytest.mark.sweep(16)
 @pytest.mark.parametrize(("name", "options", "dtype"), ROWS)
 def test_values_and_gradients(name, options, dtype, queue):
-    if dtype in ("float64", "complex128") and not queue.sycl_device.has_aspect_fp64:
-        pytest.skip("the device has no float64")
+    wide_dtypes.need(dtype, queue)
     tolerance = 1e-5 if dtype in ("float32", "complex64") else 1e-12
     x = drawn(SHAPE, dtype)
     expected = of_numpy(name, x.astype("c16" if np.iscomplexobj(x) else "f8"), options)

@@ -4,6 +4,7 @@
 import dpnp
 import numpy as np
 import pytest
+import wide_dtypes
 from functional.case import Case, Spec
 from functional.checks import checked
 from functional.torch_functions import of_torch
@@ -85,8 +86,7 @@ def _hermitian(queue, dtype):
 
 @pytest.mark.parametrize(("dtype", "limit"), [("complex64", 1e-5), ("complex128", 1e-12)])
 def test_hermitian_matrices_have_real_eigenvalues(dtype, limit, queue):
-    if dtype == "complex128" and not queue.sycl_device.has_aspect_fp64:
-        pytest.skip("the device has no float64")
+    wide_dtypes.need(dtype, queue)
     _, h = _hermitian(queue, dtype)
     x = dpnp.asarray(h, sycl_queue=queue)
     for call in (F.linalg.eigh, sycl_dnn.compile(F.linalg.eigh)):
@@ -101,8 +101,7 @@ def test_hermitian_matrices_have_real_eigenvalues(dtype, limit, queue):
 
 
 def test_gradients_of_hermitian_matrices_are_differences_of_values(queue):
-    if not queue.sycl_device.has_aspect_fp64:
-        pytest.skip("the device has no float64")
+    wide_dtypes.need("float64", queue)
     x, _ = _hermitian(queue, "complex128")
     w = dpnp.asarray(np.random.default_rng(2).normal(size=(2, 3, 3)), sycl_queue=queue)
 
