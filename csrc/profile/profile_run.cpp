@@ -147,9 +147,10 @@ sycl::event run_kernel(const Kernel &k, const Stream &stream,
                        const std::vector<dnnl_exec_arg_t> &args, const events &depends,
                        const submission &submit) {
     const std::string shapes = shapes_of(args);
-    const clock time_source = k.host ? clock_of(stream.engine) : clock::device;
+    const bool is_launched = k.is_launched();
+    const clock time_source = is_launched ? clock::device : clock_of(stream.engine);
     return recorded(stream, depends, submit, time_source, nullptr, k.name + " " + shapes, [&] {
-        subject result{"primitive", k.name, k.host ? "host" : "opencl", false, {}, {},
+        subject result{"primitive", k.name, is_launched ? "opencl" : k.host ? "host" : "interpreted", false, {}, {},
                        nullptr,     nullptr};
         for (const dnnl_exec_arg_t &a : args)
             result.tensors.push_back(tensor_of(std::to_string(a.arg), desc_of(a.memory)));

@@ -63,6 +63,28 @@ void check_step(const Primitive &p, const Program::step &step,
     }
 }
 
+// Of the values of each kernel.
+std::vector<size_t> sizes_of(const std::vector<Program::step> &steps,
+                             const std::vector<Program::value> &values) {
+    std::vector<size_t> sizes;
+    for (const Program::step &s : steps) {
+        if (!s.kernel) continue;
+        sizes.push_back(0);
+        for (const auto &[id, index] : s.args) sizes.back() += values[index].layout.get_size();
+    }
+    return sizes;
+}
+
+// Kernels that must be built before they run are built together.
+void settle(const std::vector<Program::step> &steps, const std::vector<Program::value> &values) {
+    std::vector<Kernel *> kernels;
+    for (const Program::step &s : steps)
+        if (s.kernel) kernels.push_back(s.kernel);
+    const auto sizes = sizes_of(steps, values);
+    Kernel::start_together({kernels.begin(), kernels.end()}, sizes);
+    for (size_t i = 0; i < kernels.size(); ++i) kernels[i]->settle(sizes[i]);
+}
+
 std::unique_ptr<Program> make_program(const Engine &engine, const py::list &values,
                                       const py::list &steps, size_t n_arguments,
                                       size_t arena_bytes) {
@@ -80,15 +102,14 @@ std::unique_ptr<Program> make_program(const Engine &engine, const py::list &valu
         Program::step step{nullptr, nullptr, row[1].cast<std::vector<std::pair<int, int>>>()};
         check_places(step, program_values.size(), row[0].is_none());
         if (py::isinstance<Kernel>(row[0])) {
-            auto *kernel = row[0].cast<Kernel *>();
-            kernel->settle();
-            step.kernel = kernel;
+            step.kernel = row[0].cast<Kernel *>();
         } else if (!row[0].is_none()) {
             step.primitive = row[0].cast<const Primitive *>();
             check_step(*step.primitive, step, program_values);
         }
         sequence.push_back(std::move(step));
     }
+    settle(sequence, program_values);
     return std::make_unique<Program>(engine, std::move(program_values), std::move(sequence),
                                      n_arguments, arena_bytes,
                                      py::make_tuple(py::tuple(values), py::tuple(steps), owners));

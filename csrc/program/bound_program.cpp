@@ -44,7 +44,8 @@ void submit_in_turn(BoundProgram &bound, const Program &p, const Stream &stream,
 py::object call_bound(const py::object &self) {
     BoundProgram &bound = self.cast<BoundProgram &>();
     const Stream &stream = bound.stream.cast<const Stream &>();
-    const Program &p = bound.program.cast<const Program &>();
+    Program &p = bound.program.cast<Program &>();
+    p.before_run();
     std::vector<sycl::event> events;
     const OrderedCall order(stream, events);
     submit_program(p, stream, order, {self},
@@ -56,10 +57,11 @@ py::object submit_all(const py::sequence &programs) {
     if (programs.size() == 0) return py::none();
     const py::tuple all(programs);  // the sequence may change meanwhile
     std::vector<BoundProgram *> sequence;
-    std::vector<const Program *> plans;
+    std::vector<Program *> plans;
     for (const auto &item : all) {
         sequence.push_back(item.cast<BoundProgram *>());
-        plans.push_back(sequence.back()->program.cast<const Program *>());
+        plans.push_back(sequence.back()->program.cast<Program *>());
+        plans.back()->before_run();
     }
     const py::object first = sequence.front()->stream;
     for (const BoundProgram *bound : sequence)

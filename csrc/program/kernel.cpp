@@ -2,58 +2,122 @@
 // Python class Kernel: a kernel compiled at run time, as a step of a Program.
 #include "program/kernel.hpp"
 
+#include <cstring>
+
 #include "base/dpctl_api.hpp"
 #include "base/dpctl_programs.hpp"
 #include "base/errors.hpp"
+#include "profile/profile.hpp"
 #include "program/host_copy.hpp"
 #include "program/host_sequence.hpp"
 #include "program/program_binary.hpp"
 
 namespace sycl_dnn {
 
-void Kernel::start_together(const std::vector<const Kernel *> &kernels) {
+Kernel::Kernel(std::string name, std::optional<sycl::kernel> handle,
+               std::shared_ptr<ProgramBuild> build, std::shared_ptr<const HostWork> host,
+               std::vector<number> numbers, size_t global, size_t local, std::vector<int32_t> facts)
+    : name(std::move(name)),
+      host(std::move(host)),
+      numbers(std::move(numbers)),
+      global(global),
+      local(local),
+      facts(std::move(facts)),
+      build(std::move(build)),
+      handle(std::move(handle)),
+      launched(this->handle.has_value()) {}
+
+// Above this size of its arrays, a kernel takes longer to interpret than to build.
+static constexpr size_t most_interpreted = 4 << 20;
+
+static bool is_small(size_t nbytes) {
+    return nbytes <= most_interpreted || ProgramBuild::is_always_interpreted();
+}
+
+static std::vector<uint64_t> words_of(const std::vector<void *> &addresses,
+                                      const std::vector<Kernel::number> &numbers) {
+    std::vector<uint64_t> words;
+    for (void *address : addresses) words.push_back(reinterpret_cast<uintptr_t>(address));
+    for (const Kernel::number &argument : numbers) {
+        uint64_t word = 0;
+        std::visit([&](auto value) { std::memcpy(&word, &value, sizeof value); }, argument);
+        words.push_back(word);
+    }
+    return words;
+}
+
+void Kernel::start_together(const std::vector<const Kernel *> &kernels,
+                            const std::vector<size_t> &nbytes) {
     std::vector<ProgramBuild::named> builds;
-    for (const Kernel *k : kernels)
-        if (k->build && !k->handle) builds.push_back({k->build, k->name});
+    for (size_t i = 0; i < kernels.size(); ++i) {
+        const Kernel &k = *kernels[i];
+        if (!k.build || k.launched) continue;
+        if (!is_small(nbytes.at(i)) || !k.build->first_run()) builds.push_back({k.build, k.name});
+    }
     ProgramBuild::start_together(builds);
 }
 
-void Kernel::settle() {
-    if (!build || handle) return;
+void Kernel::settle(size_t nbytes) {
+    if (!build || launched) return;
+    if (is_small(nbytes)) {
+        auto first = build->first_run();
+        if (first && !interpreter) interpreter = std::move(first);
+        if (first || interpreter) return;
+    }
+    wait_for_build();
+}
+
+void Kernel::wait_for_build() {
     if (PyErr_CheckSignals()) throw py::error_already_set();
     const auto built = ProgramBuild::kernel({build, name});
     if (!built) throw unimplemented(name + ": the device's compiler refuses this kernel");
-    if (!handle) handle = built;  // another thread may have been faster, and uses it
+    if (launched) return;  // another thread was faster, and uses its own
+    handle = built;
+    launched = true;
+}
+
+void Kernel::before_run(const std::vector<Kernel *> &kernels) {
+    std::vector<Kernel *> repeated;
+    std::vector<ProgramBuild::named> builds;
+    for (Kernel *k : kernels) {
+        // A profile is about what will run from now on.
+        if (k->launched || (!profile::is_on() && k->build->first_run())) continue;
+        repeated.push_back(k);
+        builds.push_back({k->build, k->name});
+    }
+    ProgramBuild::start_together(builds);
+    for (Kernel *k : repeated) k->wait_for_build();
+    for (Kernel *k : kernels)
+        if (!k->launched) k->build->note_run();
 }
 
 sycl::event Kernel::submit(sycl::queue queue, const std::vector<dnnl_exec_arg_t> &args,
                            const AddressTable *table,
                            const std::vector<sycl::event> &depends) const {
-    if (table) {
-        return queue.submit([&](sycl::handler &h) {
-            h.depends_on(depends);
-            h.set_arg(0, table->addresses());
-            h.set_arg(1, table->facts());
-            h.parallel_for(sycl::nd_range<1>(global, local), *handle);
-        });
-    }
     std::vector<void *> addresses;
-    for (const dnnl_exec_arg_t &a : args) {
-        addresses.push_back(nullptr);
-        check(dnnl_memory_get_data_handle(a.memory, &addresses.back()),
-              "could not read the address of a value");
+    if (table) {
+        addresses = {table->addresses(), table->facts()};
+    } else {
+        for (const dnnl_exec_arg_t &a : args) {
+            addresses.push_back(nullptr);
+            check(dnnl_memory_get_data_handle(a.memory, &addresses.back()),
+                  "could not read the address of a value");
+        }
     }
     return queue.submit([&](sycl::handler &h) {
         h.depends_on(depends);
         if (host) {
             h.host_task([host = host, addresses] { host->run(addresses.data()); });
-            return;
+        } else if (!launched) {
+            h.host_task([code = interpreter, words = words_of(addresses, numbers),
+                         n = global / local] { code->run(words, n); });
+        } else {
+            int position = 0;
+            for (void *address : addresses) h.set_arg(position++, address);
+            for (const number &argument : numbers)
+                std::visit([&](auto value) { h.set_arg(position++, value); }, argument);
+            h.parallel_for(sycl::nd_range<1>(global, local), *handle);
         }
-        int position = 0;
-        for (void *address : addresses) h.set_arg(position++, address);
-        for (const number &argument : numbers)
-            std::visit([&](auto value) { h.set_arg(position++, value); }, argument);
-        h.parallel_for(sycl::nd_range<1>(global, local), *handle);
     });
 }
 
@@ -64,7 +128,9 @@ Kernel::number number_of(py::handle value) {
     return value.cast<int32_t>();
 }
 
-Kernel make_kernel(const py::object &kernel, const std::string &name, const py::sequence &numbers,
+using kernel_ptr = std::unique_ptr<Kernel>;
+
+kernel_ptr make_kernel(const py::object &kernel, const std::string &name, const py::sequence &numbers,
                    size_t global, size_t local, std::vector<int32_t> facts) {
     if (!local || global % local)
         throw invalid_arguments("Kernel: global_size must be a multiple of local_size, got " +
@@ -73,17 +139,21 @@ Kernel make_kernel(const py::object &kernel, const std::string &name, const py::
     for (const auto &item : numbers) values.push_back(number_of(item));
     if (py::isinstance<ProgramBuild>(kernel)) {
         auto build = kernel.cast<std::shared_ptr<ProgramBuild>>();
-        return {name,   std::nullopt, std::move(build), nullptr, std::move(values),
-                global, local,        std::move(facts)};
+        return std::make_unique<Kernel>(name, std::nullopt, std::move(build), nullptr,
+                                        std::move(values), global, local, std::move(facts));
     }
-    return {name,  kernel_of(kernel), nullptr, nullptr, std::move(values), global,
-            local, std::move(facts)};
+    return std::make_unique<Kernel>(name, kernel_of(kernel), nullptr, nullptr, std::move(values),
+                                    global, local, std::move(facts));
 }
 
-Kernel make_copy(const std::string &from, const std::string &to,
+kernel_ptr of_host(const std::string &name, std::shared_ptr<const HostWork> work) {
+    return std::make_unique<Kernel>(name, std::nullopt, nullptr, std::move(work),
+                                    std::vector<Kernel::number>(), 1, 1, std::vector<int32_t>());
+}
+
+kernel_ptr make_copy(const std::string &from, const std::string &to,
                  const std::vector<HostCopy::axis> &axes) {
-    const std::string name = "copy_" + from + "_to_" + to;
-    return {name, std::nullopt, nullptr, std::make_shared<HostCopy>(from, to, axes), {}, 1, 1, {}};
+    return of_host("copy_" + from + "_to_" + to, std::make_shared<HostCopy>(from, to, axes));
 }
 
 HostExpression expression_of(const py::tuple &row) {
@@ -120,7 +190,7 @@ HostSequence::operation operation_of(const py::tuple &row) {
     return result;
 }
 
-Kernel make_host_sequence(const std::vector<py::tuple> &rows) {
+kernel_ptr make_host_sequence(const std::vector<py::tuple> &rows) {
     auto sequence = std::make_shared<HostSequence>();
     for (const py::tuple &row : rows) {
         if (row[0].cast<std::string>() == "expression")
@@ -128,7 +198,7 @@ Kernel make_host_sequence(const std::vector<py::tuple> &rows) {
         else
             sequence->append(operation_of(row));
     }
-    return {"host_sequence", std::nullopt, nullptr, std::move(sequence), {}, 1, 1, {}};
+    return of_host("host_sequence", std::move(sequence));
 }
 
 }  // namespace
@@ -158,8 +228,12 @@ void bind_kernel(py::module_ &m) {
              "order, then ``numbers``: int32 for int, float for float. With ``facts``, int32, they "
              "are two: an array of these addresses, and the facts.")
         .def_static("start_together", &Kernel::start_together, py::arg("kernels"),
-                    "Begin to build kernels at once, in another thread; programs of a kernel begin "
-                    "otherwise.")
+                    py::arg("nbytes"),
+                    "Begin to build kernels at once, in another thread, except those that are "
+                    "interpreted in their first run; programs of a kernel begin otherwise. "
+                    "``nbytes`` has the size of each kernel's arrays.")
+        .def_property_readonly("is_launched", &Kernel::is_launched,
+                               "Whether the driver runs it, not an interpreter.")
         .def_readonly("name", &Kernel::name)
         .def_property_readonly(
             "is_host", [](const Kernel &k) { return k.host != nullptr; },

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -19,27 +20,48 @@ namespace sycl_dnn {
 // step's values in order, followed by `numbers`. Alternatively, work of the host.
 // A kernel with `facts` computes many arrays: drivers limit how many parameters there are, so it
 // has two, the addresses of the values in an array, and the facts.
-struct Kernel {
+class Kernel {
+  public:
     using number = std::variant<int32_t, float>;
 
-    std::string name;
-    std::optional<sycl::kernel> handle;
-    std::shared_ptr<ProgramBuild> build;  // where the handle comes from, or null
-    std::shared_ptr<const HostWork> host;
-    std::vector<number> numbers;
-    size_t global;  // total work-items, a multiple of `local`
-    size_t local;
-    std::vector<int32_t> facts;
+    Kernel(std::string name, std::optional<sycl::kernel> handle,
+           std::shared_ptr<ProgramBuild> build, std::shared_ptr<const HostWork> host,
+           std::vector<number> numbers, size_t global, size_t local, std::vector<int32_t> facts);
 
-    // Lets another thread build those for which that is necessary and has not begun.
-    static void start_together(const std::vector<const Kernel *> &kernels);
+    const std::string name;
+    const std::shared_ptr<const HostWork> host;
+    const std::vector<number> numbers;
+    const size_t global;  // total work-items, a multiple of `local`
+    const size_t local;
+    const std::vector<int32_t> facts;
 
-    // Waits for the handle; throws `unimplemented` if the driver refuses. Call with the GIL.
-    void settle();
+    // Lets another thread build those for which that is necessary and has not begun: not those
+    // that are interpreted first. `nbytes` are the sizes of their arrays.
+    static void start_together(const std::vector<const Kernel *> &kernels,
+                               const std::vector<size_t> &nbytes);
+
+    // Makes it ready for a program over arrays of `nbytes`: interpreted, or waits for the driver;
+    // throws `unimplemented` if that refuses. Call with the GIL.
+    void settle(size_t nbytes);
+
+    // Whether the driver runs it; no longer changes once true.
+    bool is_launched() const { return launched; }
+
+    // Before each run of a program: builds those whose module has run before, since what runs only
+    // once takes longer to build than to interpret. Call with the GIL.
+    static void before_run(const std::vector<Kernel *> &kernels);
 
     // Call without the GIL. `table` has the addresses of a kernel with facts.
     sycl::event submit(sycl::queue queue, const std::vector<dnnl_exec_arg_t> &args,
                        const AddressTable *table, const std::vector<sycl::event> &depends) const;
+
+  private:
+    void wait_for_build();
+
+    const std::shared_ptr<ProgramBuild> build;  // where the handle comes from, or null
+    std::optional<sycl::kernel> handle;
+    std::atomic<bool> launched;                           // the handle is there
+    std::shared_ptr<const SpirvInterpreter> interpreter;  // until then
 };
 
 void bind_kernel(py::module_ &m);

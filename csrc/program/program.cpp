@@ -21,18 +21,37 @@ static size_t bytes_of_arrays(const std::vector<Program::value> &values) {
     return sum;
 }
 
+static std::vector<Kernel *> interpreted_kernels(const std::vector<Program::step> &steps) {
+    std::vector<Kernel *> kernels;
+    for (const Program::step &s : steps)
+        if (s.kernel && !s.kernel->host && !s.kernel->is_launched()) kernels.push_back(s.kernel);
+    return kernels;
+}
+
 Program::Program(const Engine &e, std::vector<value> v, std::vector<step> s, size_t n, size_t bytes,
                  const py::object &o)
     : engine(e),
       values(std::move(v)),
       steps(std::move(s)),
-      has_host_tasks(std::any_of(
-          steps.begin(), steps.end(),
-          [](const step &item) { return item.primitive || (item.kernel && item.kernel->host); })),
       n_arguments(n),
       arena_bytes(bytes),
       array_bytes(bytes_of_arrays(values)),
-      owners(o) {}
+      owners(o),
+      has_host_steps(std::any_of(
+          steps.begin(), steps.end(),
+          [](const step &item) { return item.primitive || (item.kernel && item.kernel->host); })),
+      unbuilt(interpreted_kernels(steps)),
+      n_interpreted(unbuilt.size()) {}
+
+void Program::before_run() {
+    if (unbuilt.empty()) return;
+    const std::vector<Kernel *> kernels = unbuilt;  // other threads may run meanwhile
+    Kernel::before_run(kernels);
+    unbuilt.erase(std::remove_if(unbuilt.begin(), unbuilt.end(),
+                                 [](const Kernel *k) { return k->is_launched(); }),
+                  unbuilt.end());
+    n_interpreted = unbuilt.size();
+}
 
 Program::frame Program::make_frame() const {
     frame new_frame;
@@ -174,11 +193,11 @@ sycl::event Program::submit_quietly(size_t index, const Stream &stream, frame &f
     return event;
 }
 
-static bool is_launch(const Program::step &s) { return s.kernel && !s.kernel->host; }
+static bool is_launch(const Program::step &s) { return s.kernel && s.kernel->is_launched(); }
 
 void Program::submit(const Stream &stream, frame &f, std::vector<sycl::event> &depends,
                      sycl::event &last) const {
-    HostLane lane(*stream.flight, has_host_tasks);
+    HostLane lane(*stream.flight, has_host_tasks());
     const bool is_cpu = stream.flight->is_cpu;
     for (size_t i = 0; i < steps.size(); ++i) {
         // Intel's CPU runtime gives a kernel that has to wait for another one to a second thread,

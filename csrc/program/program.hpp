@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <list>
 #include <mutex>
 #include <string>
@@ -27,7 +28,7 @@ class Program {
     };
     struct step {
         const Primitive *primitive;  // null: a kernel, or else a fill with zero bytes
-        const Kernel *kernel;
+        Kernel *kernel;
         std::vector<std::pair<int, int>> args;  // oneDNN's argument id, value
     };
     // Addresses by array, and bytes of scalars by value.
@@ -51,6 +52,9 @@ class Program {
         bool is_placed = false;  // whether addresses have been set
     };
 
+    // Call with the GIL before `submit`.
+    void before_run();
+
     // Submits all steps after `depends`, and sets `last` at each; call without the GIL. Waits
     // occasionally on a CPU.
     void submit(const Stream &stream, const arguments &args, std::vector<sycl::event> &depends,
@@ -63,8 +67,6 @@ class Program {
     const Engine engine;
     const std::vector<value> values;
     const std::vector<step> steps;
-    // Steps that run on a thread of SYCL's pool: kernels of OpenCL have the driver's.
-    const bool has_host_tasks;
     const size_t n_arguments;
     const size_t arena_bytes;
     const size_t array_bytes;  // total size of a call's arrays
@@ -81,6 +83,12 @@ class Program {
                             std::vector<sycl::event> &depends) const;
     sycl::event submit_quietly(size_t index, const Stream &stream, frame &f,
                                std::vector<sycl::event> &depends) const;
+    // Whether there are steps that run on a thread of SYCL's pool: kernels have the driver's.
+    bool has_host_tasks() const { return has_host_steps || n_interpreted; }
+
+    const bool has_host_steps;
+    std::vector<Kernel *> unbuilt;  // under the GIL
+    std::atomic<size_t> n_interpreted;
 
     std::mutex guard;
     std::list<frame> frames;

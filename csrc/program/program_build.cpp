@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <cstdlib>
 #include <deque>
 #include <mutex>
 #include <set>
@@ -133,7 +134,40 @@ ProgramBuild::ProgramBuild(const sycl::queue &queue, std::string module, py::obj
     watch_for_fork();
 }
 
+namespace {
+
+enum class interpretation { never, first, always };
+
+interpretation chosen_interpretation() {
+    static const interpretation mode = [] {
+        const char *setting = std::getenv("SYCL_DNN_INTERPRET");
+        const std::string name = setting ? setting : "first";
+        return name == "never"    ? interpretation::never
+               : name == "always" ? interpretation::always
+                                  : interpretation::first;
+    }();
+    return mode;
+}
+
+}  // namespace
+
+bool ProgramBuild::is_always_interpreted() {
+    return chosen_interpretation() == interpretation::always;
+}
+
+std::shared_ptr<const SpirvInterpreter> ProgramBuild::first_run() {
+    const bool is_always = is_always_interpreted();
+    if (options || chosen_interpretation() == interpretation::never) return nullptr;
+    if (!is_always && (work || has_run)) return nullptr;
+    if (!queue.get_device().is_cpu()) return nullptr;
+    look();
+    if (!is_always && (other || !binary.empty())) return nullptr;
+    if (!interpreter) interpreter = SpirvInterpreter::of(module);
+    return interpreter && (is_always || interpreter->is_exact()) ? interpreter : nullptr;
+}
+
 void ProgramBuild::look() {
+    if (std::exchange(has_looked, true)) return;
     const auto answer = find(py::cast(shared_from_this())).cast<py::tuple>();
     key = answer[0].cast<std::string>();
     if (py::isinstance<ProgramBuild>(answer[1]))

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/bind.hpp"
+#include "program/spirv_interpreter.hpp"
 
 namespace sycl_dnn {
 
@@ -31,6 +32,13 @@ class ProgramBuild : public std::enable_shared_from_this<ProgramBuild> {
     // Lets the thread begin with those that it was not told before. Call with the GIL.
     static void start_together(const std::vector<named> &builds);
 
+    // What runs the module until it has run once, and the driver's binary is worth its time; null
+    // if there is a binary, or a build has begun. Call with the GIL.
+    std::shared_ptr<const SpirvInterpreter> first_run();
+    void note_run() { has_run = true; }
+    // The variable SYCL_DNN_INTERPRET: the driver builds nothing that can be interpreted.
+    static bool is_always_interpreted();
+
     // Starts and waits; nothing if the driver refuses the module. Call with the GIL.
     static std::optional<sycl::kernel> kernel(const named &request);
 
@@ -40,7 +48,7 @@ class ProgramBuild : public std::enable_shared_from_this<ProgramBuild> {
     struct Work;
 
   private:
-    void look();                             // for a binary; runs Python
+    void look();                             // once, for a binary; runs Python
     std::shared_ptr<Work> work_of_binary();  // null if there is none, and it must be compiled
     std::optional<sycl::kernel> finished(const std::shared_ptr<Work> &from,
                                          const std::string &name) const;
@@ -52,6 +60,8 @@ class ProgramBuild : public std::enable_shared_from_this<ProgramBuild> {
     std::string key, binary;  // what `find` returned, until it is started
     std::shared_ptr<ProgramBuild> other;
     std::shared_ptr<Work> work;  // what builds it, once started; under the GIL
+    std::shared_ptr<const SpirvInterpreter> interpreter;
+    bool has_looked = false, has_run = false;
 };
 
 }  // namespace sycl_dnn

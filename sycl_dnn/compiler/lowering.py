@@ -38,7 +38,7 @@ from sycl_dnn.compiler.passes.wider_values import (
     write_dense_parts,
     write_into_parts,
 )
-from sycl_dnn.compiler.step_graph import Graph
+from sycl_dnn.compiler.step_graph import Graph, Node
 from sycl_dnn.compiler.tracing import CompileTrace
 from sycl_dnn.program.donation import span
 from sycl_dnn.program.executable import Executable
@@ -207,8 +207,8 @@ class Lowered(Plan):
         self.graph = graph = rewritten_graph.graph
         self.n_recorded = rewritten_graph.n_recorded
         # On CPUs, another thread builds kernels while primitives are created here.
-        kernels = [node.primitive for node in graph.nodes if is_kernel(node.primitive)]
-        _core.Kernel.start_together(kernels)
+        launches = [node for node in graph.nodes if is_kernel(node.primitive)]
+        _core.Kernel.start_together([n.primitive for n in launches], list(map(_size_of, launches)))
         #: Queue of captured arrays; None if there are none.
         self._queue = queue if any(not isinstance(v, Seed) for _, v, _ in trace.captured) else None
         arguments = trace.arguments[: rewritten_graph.n_given]
@@ -325,6 +325,11 @@ def traced(
     if trace.dtype is not None:
         leaves = [trace.convert(t, "float32") if t.dtype == trace.dtype else t for t in leaves]
     return leaves, form, n_given, assigned[0]
+
+
+def _size_of(node: Node) -> int:
+    """Return the size in bytes of what a step reads and writes."""
+    return sum(t.desc.get_size() for t in (*node.inputs.values(), *node.outputs.values()))
 
 
 def _sharing(finals: list[Tensor], targets: dict[int, Any] | None) -> list[Tensor]:

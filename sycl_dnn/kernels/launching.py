@@ -210,8 +210,6 @@ def kernel_of(
         _recipes[kernel] = source, name, tuple(numbers), n_groups, n_items, ()
     if form is not None:
         _of_forms[kernel] = Launch(form, tuple(map(int, numbers)), n_groups)
-    if not trace.is_compiled:
-        _core.Kernel.start_together([kernel])
     return kernel
 
 
