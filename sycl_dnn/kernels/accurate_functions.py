@@ -19,6 +19,18 @@ _ASIN = (0.0379359895, 0.0141016178, 0.0319114797, 0.044501699, 0.0750061226, 0.
 #: atan(x) / x - 1 by x * x up to 1.
 _ATAN = (0.00111206058, -0.00730401159, 0.0224963974, -0.0446183309, 0.0673461936, -0.0880690095,
          0.110566735, -0.142794929, 0.199996306, -0.333333247, -3.32826711e-10)  # fmt: skip
+#: (exp(x) - 1 - x) / x ** 2 up to log(2) / 2, and the same with errors relative to x.
+_EXP = (0.00139504892, 0.0083688898, 0.041666206, 0.166665182, 0.5)
+_EXPM1 = (0.000199135742, 0.00139410223, 0.00833327416, 0.041666355, 0.166666672, 0.5)
+#: (log(1 + x) - x + x * x / 2) / x ** 3 from sqrt(1 / 2) - 1 to sqrt(2) - 1.
+_LOG = (-0.0786087364, 0.12883471, -0.131291136, 0.141809613, -0.166244984, 0.200022951,
+        -0.250008106, 0.333333164)  # fmt: skip
+#: tanh(x) / x ** 3 - 1 / x ** 2 by x * x up to 5 / 8.
+_TANH = (-0.00571703678, 0.0206505787, -0.0537434965, 0.133314908, -0.333332837)
+#: log(2) in parts: multiples of the first up to 150 are exact.
+_LOG_2 = (0.693359375, -2.12194440e-4)
+#: The bits of sqrt(1 / 2), and of the smallest number with all digits.
+_ROOT_BITS, _SMALLEST = 0x3F3504F3, 2.0**-126
 #: erf(x) / x - 1 by x * x up to 0.86, and -log(erfc(x)) - x by x from 0.92 to 4.
 _ERF = (8.36230684e-05, -0.000814148023, 0.00520098997, -0.0268594135, 0.112836965, -0.376126339,
         0.128379167)  # fmt: skip
@@ -79,6 +91,113 @@ def _signed(function: Callable[[Kernel, Value], Value]) -> Callable[[Kernel, Val
         return _with_sign(k, function(k, k.call("abs", x)), x)
 
     return write
+
+
+# --- Exponentials and logarithms
+
+
+def _power_of_two(k: Kernel, exponent: Value) -> Value:
+    """Return 2 to the power of an integer from -126 to 127."""
+    biased = k.call("add", exponent, k.constant(127, "i32"))
+    return k.reinterpreted(k.call("shl", biased, k.constant(23, "i32")), "f32")
+
+
+def _split(k: Kernel, x: Value, lowest: float, highest: float) -> tuple[Value, Value, Value]:
+    """Return n, r and its rounding error: x = n * log(2) + r within bounds; NaN stays in r."""
+    low, high = _constant(k, lowest), _constant(k, highest)
+    x = k.select(k.call("gt", low, x), low, x)
+    x = k.select(k.call("lt", high, x), high, x)
+    multiple = k.call("rint", k.call("mul", x, _constant(k, 1 / math.log(2))))
+    first, second = (_constant(k, -part) for part in _LOG_2)
+    exact = k.call("fma", multiple, first, x)
+    rest = k.call("fma", multiple, second, exact)
+    lost = k.call("fma", multiple, second, k.call("sub", exact, rest))
+    return k.converted(multiple, "i32"), rest, lost
+
+
+def exp(k: Kernel, x: Value) -> Value:
+    """Return the exponential; of doubles it is the device's own."""
+    if x.type != "f32":
+        return k.call("exp", x)
+    exponent, rest, lost = _split(k, x, -104, 89)
+    more = k.call("fma", k.call("mul", _polynomial(k, rest, _EXP), rest), rest, lost)
+    power = k.call("add", k.call("add", rest, more), _constant(k, 1))
+    # In two steps, since the results may have fewer digits, or be infinite.
+    half = k.call("shr", exponent, k.constant(1, "i32"))
+    power = k.call("mul", power, _power_of_two(k, half))
+    return k.call("mul", power, _power_of_two(k, k.call("sub", exponent, half)))
+
+
+def _expm1(k: Kernel, x: Value) -> Value:
+    exponent, rest, lost = _split(k, x, -26, 89)
+    more = k.call("fma", k.call("mul", _polynomial(k, rest, _EXPM1), rest), rest, lost)
+    scale = _power_of_two(k, k.call("sub", exponent, k.constant(1, "i32")))
+    base = k.call("sub", scale, _constant(k, 0.5))
+    near = k.call("fma", more, scale, k.call("fma", rest, scale, base))
+    far = k.call("fma", k.call("add", rest, more), scale, base)
+    half = k.select(k.call("lt", k.call("abs", x), _constant(k, 2)), near, far)
+    return k.select(k.call("eq", x, _constant(k, 0)), x, k.call("add", half, half))
+
+
+def _logarithm(k: Kernel, x: Value, correction: Value | None, shift: Value | None) -> Value:
+    """Return log(x) plus a correction, less a multiple of log(2), of a positive number."""
+    bits = k.reinterpreted(x, "i32")
+    exponent = k.call("sub", bits, k.constant(_ROOT_BITS, "i32"))
+    exponent = k.call("shr", exponent, k.constant(23, "i32"))
+    shifted = k.call("shl", exponent, k.constant(23, "i32"))
+    excess = k.reinterpreted(k.call("sub", bits, shifted), "f32")
+    excess = k.call("sub", excess, _constant(k, 1))
+    square = k.call("mul", excess, excess)
+    multiple = k.converted(exponent, "f32")
+    if shift is not None:
+        multiple = k.call("sub", multiple, shift)
+    more = k.call("mul", k.call("mul", square, excess), _polynomial(k, excess, _LOG))
+    if correction is not None:
+        more = k.call("add", more, correction)
+    more = k.call("fma", multiple, _constant(k, _LOG_2[1]), more)
+    more = k.call("sub", k.call("mul", square, _constant(k, 0.5)), more)
+    return k.call("fma", multiple, _constant(k, _LOG_2[0]), k.call("sub", excess, more))
+
+
+def _of_positive(k: Kernel, x: Value, result: Value) -> Value:
+    """Replace a logarithm where its operand is not a positive finite number."""
+    zero, infinity = _constant(k, 0), _constant(k, math.inf)
+    of_others = k.select(k.call("eq", x, zero), _constant(k, -math.inf), _constant(k, math.nan))
+    result = k.select(k.call("gt", x, zero), result, of_others)
+    return k.select(k.call("eq", x, infinity), infinity, result)
+
+
+def log(k: Kernel, x: Value) -> Value:
+    """Return the natural logarithm; of doubles it is the device's own."""
+    if x.type != "f32":
+        return k.call("log", x)
+    is_tiny = k.call("lt", x, _constant(k, _SMALLEST))
+    scaled = k.select(is_tiny, k.call("mul", x, _constant(k, 2.0**23)), x)
+    shift = k.select(is_tiny, _constant(k, 23), _constant(k, 0))
+    return _of_positive(k, x, _logarithm(k, scaled, None, shift))
+
+
+def _log1p(k: Kernel, x: Value) -> Value:
+    one = _constant(k, 1)
+    total = k.call("add", one, x)
+    near, far = k.call("sub", total, one), k.call("sub", total, x)
+    lost = k.select(k.call("lt", x, one), k.call("sub", x, near), k.call("sub", one, far))
+    result = _logarithm(k, total, k.call("div", lost, total), None)
+    result = _of_positive(k, total, result)
+    return k.select(k.call("eq", x, _constant(k, 0)), x, result)
+
+
+@_signed
+def _tanh(k: Kernel, a: Value) -> Value:
+    square, one, two = k.call("mul", a, a), _constant(k, 1), _constant(k, 2)
+    near = k.call("fma", k.call("mul", a, square), _polynomial(k, square, _TANH), a)
+    power = exp(k, k.call("add", a, a))
+    far = k.call("sub", one, k.call("div", two, k.call("add", power, one)))
+    return k.select(k.call("lt", a, _constant(k, 0.625)), near, far)
+
+
+def _rsqrt(k: Kernel, x: Value) -> Value:
+    return k.call("div", _constant(k, 1), k.call("sqrt", x))
 
 
 def _wave(name: str, first: int) -> Callable[[Kernel, Value], Value]:
@@ -199,7 +318,7 @@ def _erf(k: Kernel, a: Value) -> Value:
     end = _constant(k, 4)
     bounded = k.select(k.call("gt", a, end), end, a)  # NaN stays
     exponent = k.call("add", bounded, _polynomial(k, bounded, _ERF_TAIL))
-    far = k.call("sub", _constant(k, 1), k.call("exp", k.call("neg", exponent)))
+    far = k.call("sub", _constant(k, 1), exp(k, k.call("neg", exponent)))
     return k.select(k.call("gt", a, _constant(k, 0.925)), far, k.call("add", a, more))
 
 
@@ -224,7 +343,7 @@ def _minus_log(k: Kernel, x: Value) -> tuple[Value, Value]:
     bits, width = k.reinterpreted(x, "i32"), k.constant(23, "i32")
     exponent = k.call("shr", k.call("sub", bits, k.constant(0x3F3504F3, "i32")), width)
     rest = k.reinterpreted(k.call("sub", bits, k.call("shl", exponent, width)), "f32")
-    exponent, rest = k.call("neg", k.converted(exponent, "f32")), k.call("log", rest)
+    exponent, rest = k.call("neg", k.converted(exponent, "f32")), log(k, rest)
     rest = k.call("fma", exponent, _constant(k, -1.42860677e-6), rest)
     high = k.call("mul", exponent, _constant(k, 0.693145752))
     total = k.call("sub", high, rest)
@@ -260,5 +379,6 @@ def _hypot(k: Kernel, x: Value, y: Value) -> Value:
 #: Code generators of functions by operation.
 ACCURATE: dict[str, Callable[..., Value]] = {
     "asin": _asin, "atan": _atan, "atan2": _atan2, "cos": _wave("cos", 1), "erf": _erf,
-    "hypot": _hypot, "sin": _wave("sin", 0),
+    "exp": exp, "expm1": _expm1, "hypot": _hypot, "log": log, "log1p": _log1p, "rsqrt": _rsqrt,
+    "sin": _wave("sin", 0), "tanh": _tanh,
 }  # fmt: skip

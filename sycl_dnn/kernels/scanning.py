@@ -11,6 +11,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Sequence
 
+from sycl_dnn.kernels.accurate_functions import exp, log
 from sycl_dnn.kernels.combining import State, least, most, two_sum
 from sycl_dnn.kernels.expression import REGISTERS, Term, rounded
 from sycl_dnn.kernels.spirv import TYPES, Kernel, Value
@@ -152,7 +153,7 @@ class _LogSumExp(Scan):
         k, (x, p), (y, q) = self._kernel, a, b
         above = k.call("gt", x, y)
         # Equal infinities differ by 0.
-        power = k.call("exp", k.call("neg", k.call("abs", k.call("sub", x, y))))
+        power = exp(k, k.call("neg", k.call("abs", k.call("sub", x, y))))
         power = k.select(k.call("eq", x, y), self._constant(1, power.width), power)
         of_first = k.call("add", p, k.call("mul", q, power))
         of_second = k.call("add", k.call("mul", p, power), q)
@@ -160,7 +161,7 @@ class _LogSumExp(Scan):
 
     def _value(self, state: State) -> Value:
         k = self._kernel
-        return k.call("add", k.call("log", state[1]), state[0])
+        return k.call("add", log(k, state[1]), state[0])
 
 
 class _Recurrence(Scan):
