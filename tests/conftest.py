@@ -26,6 +26,9 @@ if not {"SetCommandStreamReceiver", "EXECUTING_GPU"} & set(os.environ):
 # So are the kernels of this package, separately from the user's own.
 os.environ.setdefault("SYCL_DNN_CACHE_DIR", str(Path(__file__).parents[1] / "build" / "kept"))
 
+# Tests are of compiled kernels; those of interpreted ones say so, or a stage of CI.
+os.environ.setdefault("SYCL_DNN_INTERPRET", "never")
+
 import compared_with_torch
 import dpctl
 import dpnp

@@ -228,11 +228,17 @@ void HostSequence::append(operation what) {
                      }});
 }
 
-void HostSequence::append(HostExpression expression, std::vector<place> arrays) {
-    steps.push_back(
-        {std::move(arrays), [expression = std::move(expression)](void *const *addresses) {
-             expression.run(addresses);
-         }});
+void HostSequence::append(std::shared_ptr<const SpirvInterpreter> kernel, std::vector<place> arrays,
+                          std::vector<uint64_t> numbers, size_t n_groups) {
+    const size_t n = arrays.size();
+    steps.push_back({std::move(arrays), [=, kernel = std::move(kernel),
+                                         words = std::move(numbers)](void *const *addresses) {
+                         std::vector<uint64_t> parameters;
+                         for (size_t i = 0; i < n; ++i)
+                             parameters.push_back(reinterpret_cast<uintptr_t>(addresses[i]));
+                         parameters.insert(parameters.end(), words.begin(), words.end());
+                         kernel->run(parameters, n_groups);
+                     }});
 }
 
 void HostSequence::run(void *const *addresses) const {

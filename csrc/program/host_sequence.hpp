@@ -3,15 +3,17 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "program/host_expression.hpp"
 #include "program/host_work.hpp"
+#include "program/spirv_interpreter.hpp"
 
 namespace sycl_dnn {
 
-// Small operations, all but expressions on float32, that one host task performs in order.
+// Small operations on float32, and generated kernels of few elements, that one host task performs
+// in order.
 //
 // oneDNN submits a host task for each primitive and divides it among threads. Both take longer than
 // a product of a few thousand elements.
@@ -37,9 +39,10 @@ class HostSequence : public HostWork {
     // Whether an element-wise algorithm is one that operations can apply.
     static bool has(int algorithm);
 
-    // Appends an operation, or an expression over these arrays.
+    // Appends an operation, or a kernel over these arrays with its numbers.
     void append(operation what);
-    void append(HostExpression expression, std::vector<place> arrays);
+    void append(std::shared_ptr<const SpirvInterpreter> kernel, std::vector<place> arrays,
+                std::vector<uint64_t> numbers, size_t n_groups);
 
   private:
     struct step {

@@ -52,7 +52,9 @@ void Kernel::start_together(const std::vector<const Kernel *> &kernels,
     for (size_t i = 0; i < kernels.size(); ++i) {
         const Kernel &k = *kernels[i];
         if (!k.build || k.launched) continue;
-        if (!is_small(nbytes.at(i)) || !k.build->first_run()) builds.push_back({k.build, k.name});
+        const bool is_interpreted =
+            i < nbytes.size() && is_small(nbytes[i]) && k.build->first_run();
+        if (!is_interpreted) builds.push_back({k.build, k.name});
     }
     ProgramBuild::start_together(builds);
 }
@@ -130,8 +132,9 @@ Kernel::number number_of(py::handle value) {
 
 using kernel_ptr = std::unique_ptr<Kernel>;
 
-kernel_ptr make_kernel(const py::object &kernel, const std::string &name, const py::sequence &numbers,
-                   size_t global, size_t local, std::vector<int32_t> facts) {
+kernel_ptr make_kernel(const py::object &kernel, const std::string &name,
+                       const py::sequence &numbers, size_t global, size_t local,
+                       std::vector<int32_t> facts) {
     if (!local || global % local)
         throw invalid_arguments("Kernel: global_size must be a multiple of local_size, got " +
                                 std::to_string(global) + " and " + std::to_string(local));
@@ -152,29 +155,8 @@ kernel_ptr of_host(const std::string &name, std::shared_ptr<const HostWork> work
 }
 
 kernel_ptr make_copy(const std::string &from, const std::string &to,
-                 const std::vector<HostCopy::axis> &axes) {
+                     const std::vector<HostCopy::axis> &axes) {
     return of_host("copy_" + from + "_to_" + to, std::make_shared<HostCopy>(from, to, axes));
-}
-
-HostExpression expression_of(const py::tuple &row) {
-    HostExpression::form form{row[2].cast<std::vector<std::string>>(),
-                              row[3].cast<int>(),
-                              row[4].cast<std::vector<int>>(),
-                              row[5].cast<std::vector<int64_t>>(),
-                              row[6].cast<std::vector<std::vector<int64_t>>>(),
-                              row[7].cast<std::vector<std::vector<std::pair<int64_t, int64_t>>>>(),
-                              {}};
-    for (const auto &item : row[8].cast<py::sequence>()) {
-        const auto term = item.cast<py::tuple>();
-        const auto name = term[0].cast<std::string>(), dtype = term[1].cast<std::string>();
-        HostExpression::value number;
-        if (name == "number" && dtype == "float32")
-            number.real = term[3].cast<float>();
-        else
-            number.whole = term[3].cast<int64_t>();
-        form.terms.push_back({name, dtype, term[2].cast<std::vector<int>>(), number});
-    }
-    return HostExpression(std::move(form));
 }
 
 HostSequence::operation operation_of(const py::tuple &row) {
@@ -193,9 +175,13 @@ HostSequence::operation operation_of(const py::tuple &row) {
 kernel_ptr make_host_sequence(const std::vector<py::tuple> &rows) {
     auto sequence = std::make_shared<HostSequence>();
     for (const py::tuple &row : rows) {
-        if (row[0].cast<std::string>() == "expression")
-            sequence->append(expression_of(row), row[1].cast<std::vector<HostSequence::place>>());
-        else
+        if (row[0].cast<std::string>() == "kernel") {
+            auto kernel = SpirvInterpreter::of(row[2].cast<std::string>());
+            if (!kernel) throw invalid_arguments("Kernel.sequence: a kernel cannot be interpreted");
+            const auto numbers = row[3].cast<std::vector<int32_t>>();
+            sequence->append(std::move(kernel), row[1].cast<std::vector<HostSequence::place>>(),
+                             words_of({}, {numbers.begin(), numbers.end()}), row[4].cast<size_t>());
+        } else
             sequence->append(operation_of(row));
     }
     return of_host("host_sequence", std::move(sequence));
@@ -228,10 +214,10 @@ void bind_kernel(py::module_ &m) {
              "order, then ``numbers``: int32 for int, float for float. With ``facts``, int32, they "
              "are two: an array of these addresses, and the facts.")
         .def_static("start_together", &Kernel::start_together, py::arg("kernels"),
-                    py::arg("nbytes"),
+                    py::arg("nbytes") = py::tuple(),
                     "Begin to build kernels at once, in another thread, except those that are "
-                    "interpreted in their first run; programs of a kernel begin otherwise. "
-                    "``nbytes`` has the size of each kernel's arrays.")
+                    "interpreted in their first run: ``nbytes`` has the size of the arrays of "
+                    "each that may be. Programs of a kernel begin otherwise.")
         .def_property_readonly("is_launched", &Kernel::is_launched,
                                "Whether the driver runs it, not an interpreter.")
         .def_readonly("name", &Kernel::name)
@@ -250,13 +236,11 @@ void bind_kernel(py::module_ &m) {
                     "functions): kinds and sizes are those of csrc/program/host_sequence.cpp, "
                     "arrays are positions among the step's values, -1 where there is none, and the "
                     "bytes before the array; functions are (algorithm, alpha, beta). Or "
-                    "(\"expression\", arrays, dtypes, "
-                    "n_inputs, results, sizes, strides, indexed, terms) as in "
-                    "csrc/program/host_expression.hpp, where a term is (name, dtype, operands, "
-                    "number).")
-        .def_static("can_interpret", &HostExpression::has, py::arg("name"), py::arg("operands"),
-                    py::arg("dtype"),
-                    "Whether the host interprets an operation on operands of these dtypes.")
+                    "(\"kernel\", arrays, SPIR-V, numbers, groups).")
+        .def_static(
+            "can_interpret",
+            [](const std::string &module) { return SpirvInterpreter::of(module) != nullptr; },
+            py::arg("module"), "Whether the host interprets a SPIR-V module: never without AVX2.")
         .def_static(
             "can_apply",
             [](dnnl::algorithm algorithm) {

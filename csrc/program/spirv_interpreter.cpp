@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "program/spirv_interpreter.hpp"
 
-#include <oneapi/dnnl/dnnl.h>
-
+#include <algorithm>
 #include <cstring>
 #include <map>
+#include <stdexcept>
 #include <utility>
 
 #if defined(__x86_64__)
@@ -110,14 +110,22 @@ constexpr move_handlers moves_of{moves<bytes>::copied, moves<bytes>::loaded, mov
 
 const move_handlers &moves_for(int32_t bytes) {
     switch (bytes) {
-        case 1: return moves_of<1>;
-        case 2: return moves_of<2>;
-        case 4: return moves_of<4>;
-        case 8: return moves_of<8>;
-        case 16: return moves_of<16>;
-        case 32: return moves_of<32>;
-        case 64: return moves_of<64>;
-        default: return moves_of<0>;
+        case 1:
+            return moves_of<1>;
+        case 2:
+            return moves_of<2>;
+        case 4:
+            return moves_of<4>;
+        case 8:
+            return moves_of<8>;
+        case 16:
+            return moves_of<16>;
+        case 32:
+            return moves_of<32>;
+        case 64:
+            return moves_of<64>;
+        default:
+            return moves_of<0>;
     }
 }
 
@@ -260,7 +268,8 @@ handler conversion(uint32_t opcode, int source, int bits) {
             if (source == 16) return of_float<from<half>::value>(bits);
             if (source == 32) return of_narrowable_float<from<float>::value>(bits);
             return of_float<from<double>::value>(bits);  // to 16 bits it would round twice
-        default: return nullptr;
+        default:
+            return nullptr;
     }
 }
 
@@ -339,13 +348,28 @@ class SpirvInterpreter::Decoder {
 
     bool is_declaration(uint32_t opcode, const uint32_t *w, size_t n) {
         switch (opcode) {
-            case 11: case 14: case 15: case 17: case 19: case 33: case 54: case 56: return true;
-            case 16: k.n_items = w[2]; return true;
+            case 11:
+            case 14:
+            case 15:
+            case 17:
+            case 19:
+            case 33:
+            case 54:
+            case 56:
+                return true;
+            case 16:
+                k.n_items = w[2];
+                return true;
             case 71:
                 if (w[1] == 11) builtins[w[0]] = w[2];
                 return true;
-            case 20: types[w[0]] = {8}; return true;
-            case 21: case 22: types[w[0]] = {static_cast<int>(w[1])}; return true;
+            case 20:
+                types[w[0]] = {8};
+                return true;
+            case 21:
+            case 22:
+                types[w[0]] = {static_cast<int>(w[1])};
+                return true;
             case 23:
                 types[w[0]] = types.at(w[1]);
                 types[w[0]].n = static_cast<int32_t>(w[2]);
@@ -357,7 +381,8 @@ class SpirvInterpreter::Decoder {
             case 32:
                 types[w[0]] = {64, 1, w[2]};
                 return true;
-            case 41: case 42:
+            case 41:
+            case 42:
                 k.frame[new_place(w[1], w[0])] = opcode == 41;
                 return true;
             case 43: {
@@ -371,9 +396,14 @@ class SpirvInterpreter::Decoder {
                     std::memcpy(&k.frame[start + (i - 2) * size], &k.frame[place(w[i])], size);
                 return true;
             }
-            case 55: k.parameters.push_back(new_place(w[1], w[0])); return true;
-            case 59: declare(w); return true;
-            default: return false;
+            case 55:
+                k.parameters.push_back(new_place(w[1], w[0]));
+                return true;
+            case 59:
+                declare(w);
+                return true;
+            default:
+                return false;
         }
     }
 
@@ -394,23 +424,39 @@ class SpirvInterpreter::Decoder {
 
     void is_code(uint32_t opcode, const uint32_t *w, size_t n) {
         switch (opcode) {
-            case 12: extended(w, n); return;
-            case 61: loaded(w); return;
-            case 62: stored(w); return;
-            case 66: case 70: {
+            case 12:
+                extended(w, n);
+                return;
+            case 61:
+                loaded(w);
+                return;
+            case 62:
+                stored(w);
+                return;
+            case 66:
+            case 70: {
                 const type_facts &index = facts(w[3]);
-                const handler run = index.bits == 64 ? address<int64_t>
-                                    : index.bits == 32 ? address<int32_t> : nullptr;
+                const handler run = index.bits == 64   ? address<int64_t>
+                                    : index.bits == 32 ? address<int32_t>
+                                                       : nullptr;
                 const type_facts &element = types.at(types.at(w[0]).pointee);
                 const int32_t from = place(w[2]);
                 const int32_t result = new_place(w[1], w[0]);
                 emit(run, 1, result, from, place(w[3]), 0, element.bits / 8);
                 return;
             }
-            case 79: assembled_lanes(w, shuffled(w, n)); return;
-            case 80: assembled_lanes(w, constructed(w, n)); return;
-            case 81: assembled_lanes(w, {lane(w[2], w[3])}); return;
-            case 117: case 120: case 124: {
+            case 79:
+                assembled_lanes(w, shuffled(w, n));
+                return;
+            case 80:
+                assembled_lanes(w, constructed(w, n));
+                return;
+            case 81:
+                assembled_lanes(w, {lane(w[2], w[3])});
+                return;
+            case 117:
+            case 120:
+            case 124: {
                 const int32_t from = place(w[2]), bytes = bytes_of(facts(w[2]));
                 if (bytes != bytes_of(types.at(w[0]))) throw unsupported{};
                 emit(moves_for(bytes).copied, 1, new_place(w[1], w[0]), from, 0, 0, bytes);
@@ -429,9 +475,15 @@ class SpirvInterpreter::Decoder {
                      place(w[4]));
                 return;
             }
-            case 224: emit(wait_for_group, 1, 0); return;
-            case 246: case 247: return;
-            case 248: labels[w[0]] = k.code.size(); return;
+            case 224:
+                emit(wait_for_group, 1, 0);
+                return;
+            case 246:
+            case 247:
+                return;
+            case 248:
+                labels[w[0]] = k.code.size();
+                return;
             case 249:
                 jumps.push_back({k.code.size(), 0, w[0]});
                 emit(go_to, 1, 0);
@@ -441,8 +493,11 @@ class SpirvInterpreter::Decoder {
                 jumps.push_back({k.code.size(), 2, w[2]});
                 emit(branch, 1, 0, place(w[0]));
                 return;
-            case 253: emit(end, 1, 0); return;
-            default: computed(opcode, w, n);
+            case 253:
+                emit(end, 1, 0);
+                return;
+            default:
+                computed(opcode, w, n);
         }
     }
 
@@ -507,8 +562,8 @@ class SpirvInterpreter::Decoder {
     void assembled_lanes(const uint32_t *w, std::vector<int32_t> from) {
         const type_facts &t = types.at(w[0]);
         const int32_t result = new_place(w[1], w[0]);
-        const bool is_one = std::all_of(from.begin(), from.end(),
-                                        [&](int32_t lane) { return lane == from[0]; });
+        const bool is_one =
+            std::all_of(from.begin(), from.end(), [&](int32_t lane) { return lane == from[0]; });
         if (is_one) {
             emit(of_unsigned<repeated>(t.bits), t.n, result, from[0]);
             return;
@@ -518,11 +573,13 @@ class SpirvInterpreter::Decoder {
     }
 };
 
+static bool has_instructions() {
+    return __builtin_cpu_supports("fma") && __builtin_cpu_supports("avx2") &&
+           __builtin_cpu_supports("f16c");
+}
+
 std::shared_ptr<const SpirvInterpreter> SpirvInterpreter::of(const std::string &module) {
-    static const bool is_possible =
-        dnnl_get_effective_cpu_isa() >= dnnl_cpu_isa_avx2 && __builtin_cpu_supports("fma") &&
-        __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c");
-    if (!is_possible) return nullptr;
+    if (!has_instructions()) return nullptr;
     std::shared_ptr<SpirvInterpreter> kernel(new SpirvInterpreter);
     try {
         Decoder(*kernel, module).decode();

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
+import functools
 import math
-import struct
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -14,9 +14,8 @@ from sycl_dnn._core import algorithm as A
 from sycl_dnn.compiler.constant_values import constant_ids
 from sycl_dnn.compiler.rebuilding import PACKABLE, before_packing
 from sycl_dnn.compiler.step_graph import Graph, Node, has_only_post_ops
-from sycl_dnn.kernels.expression import COSTLY, Expression, Term, number_of
-from sycl_dnn.kernels.fused_elementwise import Form
-from sycl_dnn.kernels.launching import launch_of
+from sycl_dnn.kernels.expression import COSTLY
+from sycl_dnn.kernels.launching import launch_of, recipe_of
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.steps import is_kernel
 from sycl_dnn.trace.values import Tensor
@@ -51,7 +50,7 @@ class Operation(NamedTuple):
 def operation_of(graph: Graph, node: Node) -> Operation | None:
     """Return a node as an operation, where constant weights are yet to be packed; else None."""
     if is_kernel(node.primitive):
-        return _expression(node)
+        return _interpreted(node)
     reader = _READERS.get(node.row)
     tensors = (*node.inputs.values(), *node.outputs.values())
     is_read = all(t.dtype == "float32" and not t.storage.scalar for t in tensors)
@@ -273,47 +272,20 @@ _READERS: dict[str, Callable[[Node], Operation | None]] = {
 # --- Generated kernels of few elements
 
 
-def _expression(node: Node) -> Operation | None:
-    """Return what an element-wise kernel computes; None if it is large or another kernel."""
-    launch = launch_of(node.primitive)
-    form = None if launch is None else launch.form
-    if launch is None or not isinstance(form, Form):
+def _interpreted(node: Node) -> Operation | None:
+    """Return a kernel as an operation; None if it is large, or cannot be interpreted."""
+    launch, recipe = launch_of(node.primitive), recipe_of(node.primitive)
+    if launch is None or recipe is None or not isinstance(recipe[0], bytes):
         return None
-    expression, (_, _, *numbers) = form.expression, launch.numbers
-    n_axes = len(form.classes[0])
-    sizes, supply = numbers[:n_axes], iter(numbers[n_axes:])
-    n_costly = sum(term.operation in COSTLY for term in expression.terms)
-    if math.prod(sizes) * (1 + n_costly) > _MAX_INTERPRETED or not _is_known(expression):
+    module, _, numbers, n_groups, *_ = recipe
+    n_costly = sum(term.operation in COSTLY for term in launch.form.expression.terms)
+    n_elements = max(t.size for t in (*node.inputs.values(), *node.outputs.values()))
+    if n_elements * (1 + n_costly) > _MAX_INTERPRETED or not _can_interpret(module):
         return None
-    fixed = {"0": 0, "1": 1}
-    strides = [[next(supply) if k == "n" else fixed[k] for k in kinds] for kinds in form.classes]
-    passed = [next(supply) for _ in range(expression.n_passed)]
-    indexed = [
-        [(next(supply), next(supply)) for _ in range(source.n_indices)]
-        for source in expression.sources
-    ]
-    terms = [(*term[:3], _number(term, passed)) for term in expression.terms]
-    dtypes = [*expression.inputs, *(source.dtype for source in expression.sources)]
-    data = (dtypes, len(expression.inputs), expression.results, sizes, strides, indexed, terms)
-    return Operation("expression", (*node.inputs.values(),), (*node.outputs.values(),), data)
+    data = (module, numbers, n_groups)
+    return Operation("kernel", (*node.inputs.values(),), (*node.outputs.values(),), data)
 
 
-def _is_known(expression: Expression) -> bool:
-    """Whether the host interprets all operations and reads all arrays."""
-    dtypes = {*expression.inputs, *(source.dtype for source in expression.sources)}
-    return dtypes <= {"float32", "int64", "int32", "uint8", "bool"} and all(
-        _core.Kernel.can_interpret(
-            term.operation, [expression.dtype_of(n) for n in term.operands], term.dtype
-        )
-        for term in expression.terms
-    )
-
-
-def _number(term: Term, passed: Sequence[int]) -> float:
-    """Return the number that a term needs; floats that are passed are their bits."""
-    attributes = {name: number_of(value) for name, value in term.attributes}
-    if "passed" in attributes:
-        bits = passed[attributes["passed"]]
-        return struct.unpack("f", struct.pack("i", bits))[0] if term.dtype == "float32" else bits
-    kept = [attributes.get(name) for name in ("value", "source", "place")]
-    return next((value for value in kept if value is not None), 0)
+@functools.lru_cache(maxsize=1024)
+def _can_interpret(module: bytes) -> bool:
+    return _core.Kernel.can_interpret(module)

@@ -136,7 +136,8 @@ def _expm1(k: Kernel, x: Value) -> Value:
     near = k.call("fma", more, scale, k.call("fma", rest, scale, base))
     far = k.call("fma", k.call("add", rest, more), scale, base)
     half = k.select(k.call("lt", k.call("abs", x), _constant(k, 2)), near, far)
-    return k.select(k.call("eq", x, _constant(k, 0)), x, k.call("add", half, half))
+    is_tiny = k.call("lt", k.call("abs", x), _constant(k, 2.0**-25))
+    return k.select(is_tiny, x, k.call("add", half, half))
 
 
 def _logarithm(k: Kernel, x: Value, correction: Value | None, shift: Value | None) -> Value:

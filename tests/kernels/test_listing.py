@@ -44,7 +44,7 @@ def test_a_listing_names_operations_types_and_constants(folder, queue):
     width = 16 if queue.sycl_device.is_cpu else 4
     assert f"f32x{width} %" in text
     assert " = load %" in text
-    assert " = exp %" in text
+    assert " = fma %" in text
     assert " = joined 0 in all" in text
     assert " store %" in text
 

@@ -48,7 +48,7 @@ def _runs(graph: Graph) -> Iterator[dict[Node, Operation]]:
 
 def _is_worthwhile(run: Mapping[Node, Operation]) -> bool:
     """Whether a run has several operations, and not just those of kernels."""
-    return len(run) > 1 and any(o.kind != "expression" for o in run.values())
+    return len(run) > 1 and any(o.kind != "kernel" for o in run.values())
 
 
 def _is_movable(graph: Graph, node: Node) -> bool:
