@@ -20,258 +20,8 @@ namespace {
 #pragma GCC push_options
 #pragma GCC target("avx2,fma,f16c")
 #include "program/spirv_instructions.inc"
-
-// The handler for elements of so many bits; null where there is none.
-template <template <class> class Of>
-handler of_unsigned(int bits) {
-    return bits == 8    ? Of<uint8_t>::run
-           : bits == 16 ? Of<uint16_t>::run
-           : bits == 32 ? Of<uint32_t>::run
-           : bits == 64 ? Of<uint64_t>::run
-                        : nullptr;
-}
-
-template <template <class> class Of>
-handler of_signed(int bits) {
-    return bits == 8    ? Of<int8_t>::run
-           : bits == 16 ? Of<int16_t>::run
-           : bits == 32 ? Of<int32_t>::run
-           : bits == 64 ? Of<int64_t>::run
-                        : nullptr;
-}
-
-template <template <class> class Of>
-handler of_float(int bits) {
-    return bits == 32 ? Of<float>::run : bits == 64 ? Of<double>::run : nullptr;
-}
-
-template <auto function>
-struct unary {
-    template <class T>
-    struct value {
-        static constexpr handler run = one<T, T, function>;
-    };
-    template <class T>
-    struct test {
-        static constexpr handler run = one<uint8_t, T, function>;
-    };
-};
-
-template <auto function>
-struct binary {
-    template <class T>
-    struct value {
-        static constexpr handler run = two<T, T, function>;
-    };
-    template <class T>
-    struct test {
-        static constexpr handler run = two<uint8_t, T, function>;
-    };
-};
-
-template <class T>
-struct repeated {
-    static constexpr handler run = repeat<T>;
-};
-template <class T>
-struct assembled {
-    static constexpr handler run = assemble<T>;
-};
-template <class T>
-struct selected {
-    static constexpr handler run = select<T>;
-};
-template <class T>
-struct multiplied {
-    static constexpr handler run = fused_multiply_add<T>;
-};
-
-// Conversions from one type to those of a kind.
-template <class From>
-struct from {
-    template <class To>
-    struct value {
-        static constexpr handler run = converted<To, From>;
-    };
-};
-
-template <int32_t bytes>
-struct moves {
-    static constexpr handler copied = copy<bytes>, loaded = load<bytes>, stored = store<bytes>;
-};
 #pragma GCC pop_options
-
-struct move_handlers {
-    handler copied, loaded, stored;
-};
-
-template <int32_t bytes>
-constexpr move_handlers moves_of{moves<bytes>::copied, moves<bytes>::loaded, moves<bytes>::stored};
-
-const move_handlers &moves_for(int32_t bytes) {
-    switch (bytes) {
-        case 1:
-            return moves_of<1>;
-        case 2:
-            return moves_of<2>;
-        case 4:
-            return moves_of<4>;
-        case 8:
-            return moves_of<8>;
-        case 16:
-            return moves_of<16>;
-        case 32:
-            return moves_of<32>;
-        case 64:
-            return moves_of<64>;
-        default:
-            return moves_of<0>;
-    }
-}
-
-using chooser = handler (*)(int bits);
-
-struct rule {
-    chooser choose;
-    bool is_exact = true;
-};
-
-// Instructions with one or two operands of one type, by opcode.
-const std::map<uint32_t, rule> &rules() {
-    static const std::map<uint32_t, rule> table = {
-        {126, {of_unsigned<unary<negative>::value>}},
-        {127, {of_float<unary<negative>::value>}},
-        {128, {of_unsigned<binary<sum>::value>}},
-        {129, {of_float<binary<sum>::value>}},
-        {130, {of_unsigned<binary<difference>::value>}},
-        {131, {of_float<binary<difference>::value>}},
-        {132, {of_unsigned<binary<product>::value>}},
-        {133, {of_float<binary<product>::value>}},
-        {134, {of_unsigned<binary<whole_quotient>::value>}},
-        {135, {of_signed<binary<whole_quotient>::value>}},
-        {136, {of_float<binary<quotient>::value>}},
-        {137, {of_unsigned<binary<remainder>::value>}},
-        {138, {of_signed<binary<remainder>::value>}},
-        {140, {of_float<binary<fmod_of>::value>}},
-        {156, {of_float<unary<is_nan>::test>}},
-        {157, {of_float<unary<is_infinite>::test>}},
-        {166, {of_unsigned<binary<bits_or>::value>}},
-        {167, {of_unsigned<binary<bits_and>::value>}},
-        {170, {of_unsigned<binary<equal>::test>}},
-        {171, {of_unsigned<binary<unequal>::test>}},
-        {172, {of_unsigned<binary<above>::test>}},
-        {173, {of_signed<binary<above>::test>}},
-        {174, {of_unsigned<binary<at_least>::test>}},
-        {175, {of_signed<binary<at_least>::test>}},
-        {176, {of_unsigned<binary<below>::test>}},
-        {177, {of_signed<binary<below>::test>}},
-        {178, {of_unsigned<binary<at_most>::test>}},
-        {179, {of_signed<binary<at_most>::test>}},
-        {180, {of_float<binary<equal>::test>}},
-        {183, {of_float<binary<unequal>::test>}},
-        {184, {of_float<binary<below>::test>}},
-        {186, {of_float<binary<above>::test>}},
-        {188, {of_float<binary<at_most>::test>}},
-        {190, {of_float<binary<at_least>::test>}},
-        {194, {of_unsigned<binary<shifted_right>::value>}},
-        {195, {of_signed<binary<shifted_right>::value>}},
-        {196, {of_unsigned<binary<shifted_left>::value>}},
-        {197, {of_unsigned<binary<bits_or>::value>}},
-        {198, {of_unsigned<binary<bits_xor>::value>}},
-        {199, {of_unsigned<binary<bits_and>::value>}},
-        {200, {of_unsigned<unary<bits_not>::value>}},
-    };
-    return table;
-}
-
-// Functions of OpenCL.std by number; those of the driver round in their own way unless exact.
-const std::map<uint32_t, rule> &opencl_functions() {
-    static const std::map<uint32_t, rule> table = {
-        {0, {of_float<unary<acos_of>::value>, false}},
-        {1, {of_float<unary<acosh_of>::value>, false}},
-        {3, {of_float<unary<asin_of>::value>, false}},
-        {4, {of_float<unary<asinh_of>::value>, false}},
-        {6, {of_float<unary<atan_of>::value>, false}},
-        {7, {of_float<binary<atan2_of>::value>, false}},
-        {8, {of_float<unary<atanh_of>::value>, false}},
-        {12, {of_float<unary<ceil_of>::value>}},
-        {14, {of_float<unary<cos_of>::value>, false}},
-        {15, {of_float<unary<cosh_of>::value>, false}},
-        {17, {of_float<unary<erfc_of>::value>, false}},
-        {18, {of_float<unary<erf_of>::value>, false}},
-        {19, {of_float<unary<exp_of>::value>, false}},
-        {20, {of_float<unary<exp2_of>::value>, false}},
-        {22, {of_float<unary<expm1_of>::value>, false}},
-        {23, {of_float<unary<fabs_of>::value>}},
-        {25, {of_float<unary<floor_of>::value>}},
-        {26, {of_float<multiplied>}},
-        {29, {of_float<binary<fmod_of>::value>}},
-        {32, {of_float<binary<hypot_of>::value>, false}},
-        {35, {of_float<unary<lgamma_of>::value>, false}},
-        {37, {of_float<unary<log_of>::value>, false}},
-        {38, {of_float<unary<log2_of>::value>, false}},
-        {39, {of_float<unary<log10_of>::value>, false}},
-        {40, {of_float<unary<log1p_of>::value>, false}},
-        {48, {of_float<binary<pow_of>::value>, false}},
-        {53, {of_float<unary<rint_of>::value>}},
-        {56, {of_float<unary<rsqrt_of>::value>, false}},
-        {57, {of_float<unary<sin_of>::value>, false}},
-        {59, {of_float<unary<sinh_of>::value>, false}},
-        {61, {of_float<unary<sqrt_of>::value>}},
-        {62, {of_float<unary<tan_of>::value>, false}},
-        {63, {of_float<unary<tanh_of>::value>, false}},
-        {66, {of_float<unary<trunc_of>::value>}},
-        {141, {of_signed<unary<magnitude>::value>}},
-        {201, {of_unsigned<unary<same>::value>}},
-    };
-    return table;
-}
-
-template <template <class> class Of>
-handler of_narrowable_float(int bits) {
-    return bits == 16 ? Of<half>::run : of_float<Of>(bits);
-}
-
-// The conversion of an opcode between so many bits; null where there is none.
-handler conversion(uint32_t opcode, int source, int bits) {
-    switch (opcode) {
-        case 110:
-            return source == 32   ? of_signed<from<float>::value>(bits)
-                   : source == 64 ? of_signed<from<double>::value>(bits)
-                                  : nullptr;
-        case 109:  // to 32 and 64 bits, instructions differ in what does not fit
-            if (bits > 16) return nullptr;
-            return source == 32   ? of_unsigned<from<float>::value>(bits)
-                   : source == 64 ? of_unsigned<from<double>::value>(bits)
-                                  : nullptr;
-        case 111:
-            return source == 8    ? of_float<from<int8_t>::value>(bits)
-                   : source == 16 ? of_float<from<int16_t>::value>(bits)
-                   : source == 32 ? of_float<from<int32_t>::value>(bits)
-                                  : of_float<from<int64_t>::value>(bits);
-        case 112:
-            return source == 8    ? of_float<from<uint8_t>::value>(bits)
-                   : source == 16 ? of_float<from<uint16_t>::value>(bits)
-                   : source == 32 ? of_float<from<uint32_t>::value>(bits)
-                                  : of_float<from<uint64_t>::value>(bits);
-        case 113:
-            return source == 8    ? of_unsigned<from<uint8_t>::value>(bits)
-                   : source == 16 ? of_unsigned<from<uint16_t>::value>(bits)
-                   : source == 32 ? of_unsigned<from<uint32_t>::value>(bits)
-                                  : of_unsigned<from<uint64_t>::value>(bits);
-        case 114:
-            return source == 8    ? of_signed<from<int8_t>::value>(bits)
-                   : source == 16 ? of_signed<from<int16_t>::value>(bits)
-                   : source == 32 ? of_signed<from<int32_t>::value>(bits)
-                                  : of_signed<from<int64_t>::value>(bits);
-        case 115:
-            if (source == 16) return of_float<from<half>::value>(bits);
-            if (source == 32) return of_narrowable_float<from<float>::value>(bits);
-            return of_float<from<double>::value>(bits);  // to 16 bits it would round twice
-        default:
-            return nullptr;
-    }
-}
+#include "program/spirv_rules.inc"
 
 struct type_facts {
     int bits = 0;  // of a lane; bools have 8 in the frame
@@ -298,12 +48,8 @@ class SpirvInterpreter::Decoder {
             line(words[i] & 0xffff, &words[i + 1], n - 1);
             i += n;
         }
-        for (const auto &[index, from, label] : jumps) {
-            int32_t &distance = from == 0   ? k.code[index].a
-                                : from == 1 ? k.code[index].b
-                                            : k.code[index].c;
-            distance = static_cast<int32_t>(labels.at(label) - index);
-        }
+        for (const auto &[index, distance, label] : jumps)
+            k.code[index].*distance = static_cast<int32_t>(labels.at(label) - index);
     }
 
   private:
@@ -315,9 +61,17 @@ class SpirvInterpreter::Decoder {
     std::map<uint32_t, uint32_t> builtins;
     std::map<uint32_t, bool> is_variable;  // private variables, which pointers name
     std::map<uint32_t, size_t> labels;
+    // Addresses are computed by what moves their elements.
+    struct element {
+        int32_t base, index, step;
+        bool is_wide;  // the index has 64 bits
+    };
+    std::map<uint32_t, element> elements;
+    uint32_t next_label = 0;  // where the code goes on, unless this label follows
+    uint32_t compared = 0;    // what the last instruction computed, if it compares counters
     struct jump {
         size_t index;
-        int operand;
+        int32_t instruction::*distance;
         uint32_t label;
     };
     std::vector<jump> jumps;
@@ -336,9 +90,10 @@ class SpirvInterpreter::Decoder {
     }
 
     instruction &emit(handler run, int32_t n, int32_t result, int32_t a = 0, int32_t b = 0,
-                      int32_t c = 0, int32_t size = 0) {
+                      int32_t c = 0) {
         if (!run) throw unsupported{};
-        k.code.push_back({run, result, a, b, c, n, size, nullptr});
+        compared = 0;
+        k.code.push_back({run, result, a, b, c, n, 0, 0, nullptr});
         return k.code.back();
     }
 
@@ -423,6 +178,13 @@ class SpirvInterpreter::Decoder {
     }
 
     void is_code(uint32_t opcode, const uint32_t *w, size_t n) {
+        if (next_label) {
+            if (opcode != 248 || w[0] != next_label) {
+                jumps.push_back({k.code.size(), &instruction::a, next_label});
+                emit(go_to, 1, 0);
+            }
+            next_label = 0;
+        }
         switch (opcode) {
             case 12:
                 extended(w, n);
@@ -436,13 +198,10 @@ class SpirvInterpreter::Decoder {
             case 66:
             case 70: {
                 const type_facts &index = facts(w[3]);
-                const handler run = index.bits == 64   ? address<int64_t>
-                                    : index.bits == 32 ? address<int32_t>
-                                                       : nullptr;
-                const type_facts &element = types.at(types.at(w[0]).pointee);
-                const int32_t from = place(w[2]);
-                const int32_t result = new_place(w[1], w[0]);
-                emit(run, 1, result, from, place(w[3]), 0, element.bits / 8);
+                if (index.bits != 32 && index.bits != 64) throw unsupported{};
+                const int32_t step = types.at(types.at(w[0]).pointee).bits / 8;
+                type_of[w[1]] = w[0];
+                elements[w[1]] = {place(w[2]), place(w[3]), step, index.bits == 64};
                 return;
             }
             case 79:
@@ -456,10 +215,14 @@ class SpirvInterpreter::Decoder {
                 return;
             case 117:
             case 120:
-            case 124: {
-                const int32_t from = place(w[2]), bytes = bytes_of(facts(w[2]));
-                if (bytes != bytes_of(types.at(w[0]))) throw unsupported{};
-                emit(moves_for(bytes).copied, 1, new_place(w[1], w[0]), from, 0, 0, bytes);
+            case 124: {  // the same bits
+                if (bytes_of(facts(w[2])) != bytes_of(types.at(w[0]))) throw unsupported{};
+                type_of[w[1]] = w[0];
+                const auto found = elements.find(w[2]);
+                if (found != elements.end())
+                    elements[w[1]] = found->second;
+                else
+                    places[w[1]] = place(w[2]);
                 return;
             }
             case 155: {
@@ -485,13 +248,10 @@ class SpirvInterpreter::Decoder {
                 labels[w[0]] = k.code.size();
                 return;
             case 249:
-                jumps.push_back({k.code.size(), 0, w[0]});
-                emit(go_to, 1, 0);
+                next_label = w[0];
                 return;
             case 250:
-                jumps.push_back({k.code.size(), 1, w[1]});
-                jumps.push_back({k.code.size(), 2, w[2]});
-                emit(branch, 1, 0, place(w[0]));
+                branched(w);
                 return;
             case 253:
                 emit(end, 1, 0);
@@ -501,6 +261,18 @@ class SpirvInterpreter::Decoder {
         }
     }
 
+    void branched(const uint32_t *w) {
+        const bool is_joined = compared && compared == w[0];
+        if (is_joined)
+            k.code.back().run = branch_below;
+        else
+            emit(branch, 1, 0, place(w[0]));
+        const size_t index = k.code.size() - 1;
+        jumps.push_back({index, is_joined ? &instruction::size : &instruction::b, w[1]});
+        jumps.push_back({index, is_joined ? &instruction::step : &instruction::c, w[2]});
+        compared = 0;
+    }
+
     void computed(uint32_t opcode, const uint32_t *w, size_t n) {
         const auto found = rules().find(opcode);
         const type_facts &operand = facts(w[2]);
@@ -508,7 +280,9 @@ class SpirvInterpreter::Decoder {
         const handler run = found == rules().end()
                                 ? conversion(opcode, operand.bits, types.at(w[0]).bits)
                                 : found->second.choose(operand.bits);
+        const bool is_counted = opcode == 177 && operand.bits == 32 && lanes == 1;
         emit(run, lanes, new_place(w[1], w[0]), a, b);
+        compared = is_counted ? w[1] : 0;
     }
 
     void extended(const uint32_t *w, size_t n) {
@@ -521,19 +295,32 @@ class SpirvInterpreter::Decoder {
     }
 
     void loaded(const uint32_t *w) {
-        const int32_t from = place(w[2]), bytes = bytes_of(types.at(w[0]));
+        const int32_t bytes = bytes_of(types.at(w[0]));
         const move_handlers &moves = moves_for(bytes);
-        emit(is_variable.count(w[2]) ? moves.copied : moves.loaded, 1, new_place(w[1], w[0]), from,
-             0, 0, bytes);
+        if (is_variable.count(w[2])) {
+            const int32_t from = place(w[2]);
+            emit(moves.copied, 1, new_place(w[1], w[0]), from).size = bytes;
+            return;
+        }
+        const element &e = elements.at(w[2]);
+        instruction &load = emit(e.is_wide ? moves.loaded : moves.loaded_by_32, 1,
+                                 new_place(w[1], w[0]), e.base, e.index);
+        load.size = bytes;
+        load.step = e.step;
     }
 
     void stored(const uint32_t *w) {
-        const int32_t to = place(w[0]), from = place(w[1]), bytes = bytes_of(facts(w[1]));
+        const int32_t from = place(w[1]), bytes = bytes_of(facts(w[1]));
         const move_handlers &moves = moves_for(bytes);
-        if (is_variable.count(w[0]))
-            emit(moves.copied, 1, to, from, 0, 0, bytes);
-        else
-            emit(moves.stored, 1, 0, to, from, 0, bytes);
+        if (is_variable.count(w[0])) {
+            emit(moves.copied, 1, place(w[0]), from).size = bytes;
+            return;
+        }
+        const element &e = elements.at(w[0]);
+        instruction &store =
+            emit(e.is_wide ? moves.stored : moves.stored_by_32, 1, 0, e.base, e.index, from);
+        store.size = bytes;
+        store.step = e.step;
     }
 
     // --- Vectors of lanes of others
@@ -601,22 +388,6 @@ std::shared_ptr<const SpirvInterpreter> SpirvInterpreter::of(const std::string &
 
 namespace {
 
-// A copy of a frame whose start has the alignment of the largest vectors.
-class AlignedFrame {
-  public:
-    explicit AlignedFrame(const std::vector<char> &content) : memory(content.size() + 64) {
-        const auto address = reinterpret_cast<uintptr_t>(memory.data());
-        start = memory.data() + (64 - address % 64) % 64;
-        std::memcpy(start, content.data(), content.size());
-    }
-    AlignedFrame(AlignedFrame &&) = default;  // the memory keeps its place
-
-    char *start;
-
-  private:
-    std::vector<char> memory;
-};
-
 using instruction = SpirvInterpreter::instruction;
 
 const instruction *resumed(char *frame, const instruction *next) {
@@ -628,20 +399,24 @@ const instruction *resumed(char *frame, const instruction *next) {
 }  // namespace
 
 void SpirvInterpreter::run(const std::vector<uint64_t> &words, size_t n_groups) const {
-    std::vector<AlignedFrame> frames;
-    std::vector<std::vector<char>> arrays;
-    for (const shared_array &array : shared) arrays.emplace_back(array.bytes + 64);
-    for (size_t i = 0; i < n_items; ++i) {
-        frames.emplace_back(frame);
-        char *start = frames.back().start;
+    // Each item has a frame, which begins where the largest vectors may, and then the group arrays.
+    const size_t bytes = (frame.size() + 63) / 64 * 64;
+    size_t total = 64 + n_items * bytes;
+    for (const shared_array &array : shared) total += array.bytes + 64;
+    thread_local std::vector<char> memory;
+    if (memory.size() < total) memory.resize(total);
+    char *const start = memory.data() + (64 - reinterpret_cast<uintptr_t>(memory.data()) % 64) % 64;
+    for (uint64_t i = 0; i < n_items; ++i) {
+        char *const own = start + i * bytes;
+        std::memcpy(own, frame.data(), frame.size());
         for (size_t p = 0; p < parameters.size(); ++p)
-            std::memcpy(start + parameters[p], &words.at(p), 8);
-        for (size_t s = 0; s < shared.size(); ++s) {
-            char *address = arrays[s].data();
-            std::memcpy(start + shared[s].position, &address, sizeof address);
+            std::memcpy(own + parameters[p], &words.at(p), 8);
+        char *array = start + n_items * bytes;
+        for (const auto &[position, size] : shared) {
+            std::memcpy(own + position, &array, sizeof array);
+            array += (size + 63) / 64 * 64;
         }
-        const uint64_t number = i;
-        if (item >= 0) std::memcpy(start + item, &number, sizeof number);
+        if (item >= 0) std::memcpy(own + item, &i, sizeof i);
     }
     std::vector<const instruction *> next(n_items);
     for (uint64_t g = 0; g < n_groups; ++g) {
@@ -650,8 +425,9 @@ void SpirvInterpreter::run(const std::vector<uint64_t> &words, size_t n_groups) 
             goes_on = false;
             for (size_t i = 0; i < n_items; ++i) {
                 if (!next[i]) continue;
-                if (group >= 0) std::memcpy(frames[i].start + group, &g, sizeof g);
-                next[i] = resumed(frames[i].start, next[i]);
+                char *const own = start + i * bytes;
+                if (group >= 0) std::memcpy(own + group, &g, sizeof g);
+                next[i] = resumed(own, next[i]);
                 goes_on = goes_on || next[i];
             }
         }

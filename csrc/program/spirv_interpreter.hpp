@@ -17,7 +17,8 @@ class SpirvInterpreter {
         const instruction *(*run)(const instruction *self, char *frame);
         int32_t result, a, b, c;  // positions in the frame
         int32_t n;                // lanes
-        int32_t size;             // bytes of a lane, or of all
+        int32_t size;             // bytes that are moved
+        int32_t step;             // bytes between elements in memory
         const int32_t *lanes;     // positions by lane of the result
     };
 
