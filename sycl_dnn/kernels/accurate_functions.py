@@ -133,9 +133,9 @@ def _expm1(k: Kernel, x: Value) -> Value:
     more = k.call("fma", k.call("mul", _polynomial(k, rest, _EXPM1), rest), rest, lost)
     scale = _power_of_two(k, k.call("sub", exponent, k.constant(1, "i32")))
     base = k.call("sub", scale, _constant(k, 0.5))
-    near = k.call("fma", more, scale, k.call("fma", rest, scale, base))
-    far = k.call("fma", k.call("add", rest, more), scale, base)
-    half = k.select(k.call("lt", k.call("abs", x), _constant(k, 2)), near, far)
+    total = k.call("fma", rest, scale, base)
+    lost = k.call("fma", rest, scale, k.call("sub", base, total))
+    half = k.call("add", total, k.call("fma", more, scale, lost))
     is_tiny = k.call("lt", k.call("abs", x), _constant(k, 2.0**-25))
     return k.select(is_tiny, x, k.call("add", half, half))
 
