@@ -239,7 +239,7 @@ void bind_kernel(py::module_ &m) {
                     "(\"kernel\", arrays, SPIR-V, numbers, groups).")
         .def_static(
             "can_interpret",
-            [](const std::string &module) { return SpirvInterpreter::of(module) != nullptr; },
+            [](const py::bytes &module) { return SpirvInterpreter::of(module) != nullptr; },
             py::arg("module"), "Whether the host interprets a SPIR-V module: never without AVX2.")
         .def_static(
             "can_apply",
