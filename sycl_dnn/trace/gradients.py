@@ -5,10 +5,9 @@ Most rows have only the names of their backward rows. Their inputs and outputs f
 signatures: ``diff_X`` among the inputs is the gradient of the output ``X``, among the outputs that
 of the input ``X``; any other input is an argument of the forward row.
 
-The gradient of an entry is recorded with fast primitives, and the tape of that recording is kept
-with the entry. An outer reverse pass differentiates that inner tape. If the inner tape does not
-show how the gradient depends on its operands, a composition of the forward operation is used.
-Without one, the outer pass raises.
+What a reverse pass records is on the tape like everything else, so an outer reverse pass
+differentiates it. A backward primitive without a gradient is one entry with that of a composition,
+which records the forward operation by operations that can be differentiated twice.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from sycl_dnn import _core
 from sycl_dnn.trace import layout, policy
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.steps import Entry, Out
-from sycl_dnn.trace.values import Storage, Tensor
+from sycl_dnn.trace.values import Tensor
 
 Grads = dict[str, Tensor]
 Rule = Callable[[Trace, Entry, Grads, set[str]], Grads]
@@ -85,10 +84,13 @@ def backward(
             continue
         inputs[name] = tensor
         if name in _PACKED:
+            # Weights have a different layout in each primitive.
             requested_layouts[name] = "any"
         elif name.startswith("diff_"):
             # The gradient of a result is in the layout that the result had.
             requested_layouts[name] = entry.outputs[name.removeprefix("diff_")]
+        elif name in entry.args:
+            requested_layouts[name] = entry.args[name].desc
     outputs = {name: _out(name, entry) for name in writes if _is_written(name, entry)}
     parameters = dict(_forward_parameters(row, entry), **params)
     results = trace.primitive(row, inputs, outputs, ask=requested_layouts, **parameters)
@@ -105,10 +107,7 @@ def stands_for(trace: Trace, row: str, entry: Entry, grads: Grads, grad_src: Ten
 def _source(name: str, entry: Entry, grads: Mapping[str, Tensor]) -> Tensor | None:
     if name.startswith("diff_"):
         return grads.get(name.removeprefix("diff_"))
-    if name in entry.outputs:
-        return entry.outputs[name]
-    # Weights have a different layout in each primitive, so they are passed as the caller gave them.
-    return (entry.inputs if name in _PACKED else entry.args).get(name)
+    return entry.outputs[name] if name in entry.outputs else entry.inputs.get(name)
 
 
 def _is_written(name: str, entry: Entry) -> bool:
@@ -130,13 +129,24 @@ def _forward_parameters(row: str, entry: Entry) -> dict[str, Any]:
 
 
 def gradients_of(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
-    """Return the gradients of an entry's inputs by name, from those of its outputs.
+    """Record the gradients of an entry's inputs by name, from those of its outputs.
+
+    What is recorded is on the tape, so it has gradients, too.
 
     Raises
     ------
     NoGradient
         The operation has no gradient.
     """
+    start = len(trace.tape)
+    of_entry = _by_rule if entry.composed is None else _by_composition
+    grads = of_entry(trace, entry, grads, needed)
+    for recorded in trace.tape[start:]:
+        recorded.function = f"the gradient of {entry.function or entry.row}"
+    return grads
+
+
+def _by_rule(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
     if entry.rule is not None:
         return entry.rule(entry, grads)
     if entry.has_post_ops:
@@ -198,113 +208,33 @@ def stop(x: Tensor) -> Tensor:
     return constant
 
 
-def pulled_back(trace: Trace, entry: Entry, output_grads: Grads, needed: set[str]) -> Grads:
-    """Record the gradients of the ``needed`` inputs of an entry, as one entry of the tape."""
+def _by_composition(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
+    """Record the gradients by the entry's rule; theirs are those of the composition."""
     part = trace.tape_part(is_apart=True)
     try:
-        input_grads = gradients_of(trace, entry, output_grads, needed)
+        input_grads = _by_rule(trace, entry, grads, needed)
     finally:
         part.end()
-    input_grads = {n: g for n, g in input_grads.items() if n in needed and g is not None}
-    aliases = {n: alias(g) for n, g in input_grads.items()}
-    trace.tape.append(_Reversed(entry, output_grads, input_grads, part.entries).as_entry(aliases))
-    return aliases
+    input_grads = {n: alias(g) for n, g in input_grads.items() if n in needed and g is not None}
+    operands = entry.inputs | {f"dy:{n}": g for n, g in grads.items()}
 
-
-class _Reversed:
-    """The recorded gradient of one entry, and how it is differentiated."""
-
-    def __init__(
-        self, entry: Entry, output_grads: Grads, input_grads: Grads, tape: list[Entry]
-    ) -> None:
-        self._entry, self._output_grads, self._input_grads = entry, output_grads, input_grads
-        # The gradient of a gradient reads intermediate values of the first one.
-        self._tape = [*entry.inner, *tape]
-
-    def as_entry(self, outputs: Grads) -> Entry:
-        """Return the entry of the tape whose outputs are ``outputs``."""
-        entry = self._entry
-        inputs = {f"{kind}:{n}": t for kind, n, t in self._operands()}
-        return Entry(
-            "gradient", inputs, outputs, rule=self._rule, inner=self._tape, function=entry.function
-        )
-
-    def _operands(self) -> Iterator[tuple[str, str, Tensor]]:
-        """Yield the tensors that the gradient is a function of."""
-        entry = self._entry
-        groups = (("input", entry.inputs), ("output", entry.outputs), ("dy", self._output_grads))
-        for kind, tensors in groups:
-            for name, tensor in tensors.items():
-                if tensor.is_float:
-                    yield kind, name, tensor
-
-    def _rule(self, entry: Entry, grads: Grads) -> Grads:
-        trace = next(iter(entry.outputs.values())).trace
-        try:
-            if self._entry.composed is not None:
-                return self._by_composition(trace, entry, grads)
-            return self._over_tape(trace, entry, grads)
-        except NoGradient as error:
-            name = self._entry.function or self._entry.row
-            message = f"vjp: {name} has no second derivative ({error.row})"
-            raise NoGradient(message, error.row) from None
-
-    def _over_tape(self, trace: Trace, entry: Entry, grads: Grads) -> Grads:
-        seeds: dict[int, Tensor] = {}
-        for name, grad in grads.items():
-            accumulate(seeds, self._input_grads[name], grad)
-        stand_ins = self._stand_ins(trace, (self._input_grads[n] for n in grads))
-        operands = _distinct(entry.inputs)
-        targets = [*operands.values(), *(t for t, _ in stand_ins)]
-        with training(trace):
-            parts = propagate(trace, self._tape, seeds, targets)
-        names = [*operands, *(n for _, n in stand_ins)]
-        slopes: Grads = {}
-        for name, part in zip(names, parts, strict=True):
-            if part is None:
-                continue
-            slope = trace.convert(part, entry.inputs[name].dtype)
-            slopes[name] = added(slopes[name], slope) if name in slopes else slope
-        return slopes
-
-    def _by_composition(self, trace: Trace, entry: Entry, grads: Grads) -> Grads:
-        """Differentiate the reverse pass of a composition equivalent to the operation."""
-        forward = self._entry
+    def rule(_: Entry, slopes: Grads) -> Grads:
         with training(trace):
             start = len(trace.tape)
-            value = forward.composed()  # type: ignore[misc]
+            value = entry.composed()  # type: ignore[misc]
             values = value if isinstance(value, Mapping) else {"dst": value}
-            seeds = {id(values[n]): g for n, g in self._output_grads.items() if n in values}
-            tape = trace.tape[start:]
+            seeds = {id(values[n]): g for n, g in grads.items() if n in values}
             # An operand that occurs twice has one gradient, under both names.
-            inputs = _distinct({n: forward.inputs[n] for n in grads})
-            slopes = propagate(trace, tape, seeds, list(inputs.values()))
-            pairs = zip(inputs, slopes, strict=True)
-            slope_seeds = {id(t): grads[n] for n, t in pairs if t is not None}
-            operands = _distinct(entry.inputs)
-            gradients = propagate(trace, trace.tape[start:], slope_seeds, list(operands.values()))
-        return {n: g for n, g in zip(operands, gradients, strict=True) if g is not None}
+            inputs = _distinct({n: entry.inputs[n] for n in slopes})
+            parts = propagate(trace, trace.tape[start:], seeds, list(inputs.values()))
+            pairs = zip(inputs, parts, strict=True)
+            slope_seeds = {id(t): slopes[n] for n, t in pairs if t is not None}
+            targets = _distinct(operands)
+            parts = propagate(trace, trace.tape[start:], slope_seeds, list(targets.values()))
+        return {n: g for n, g in zip(targets, parts, strict=True) if g is not None}
 
-    def _stand_ins(self, trace: Trace, roots: Iterable[Tensor]) -> list[tuple[Tensor, str]]:
-        """Return tensors that the inner tape starts from besides the operands, with the operand.
-
-        Raises
-        ------
-        NoGradient
-            The tape does not show how such a tensor depends on the operands.
-        """
-        operands = [(f"{kind}:{n}", t) for kind, n, t in self._operands()]
-        operands += [(f"input:{n}", t) for n, t in self._entry.args.items() if t.is_float]
-        operand_ids = {id(t) for _, _, t in self._operands()}
-        storages = {t.storage for _, t in operands}
-        stand_ins, independent = [], set[Storage]()
-        for leaf in leaves_of(self._tape, roots, operand_ids):
-            name = _operand_of(trace, leaf, operands)
-            if name is not None:
-                stand_ins.append((leaf, name))
-            elif _depends(trace, leaf.storage, storages, independent):
-                raise NoGradient("vjp: no second derivative", "its gradient")
-        return stand_ins
+    trace.tape.append(Entry("gradient", operands, input_grads, rule=rule))
+    return input_grads
 
 
 def _distinct(tensors: Mapping[str, Tensor]) -> Grads:
@@ -327,13 +257,11 @@ def _reads(entry: Entry, tensor: Tensor) -> bool:
     return any(t is tensor for t in entry.inputs.values())
 
 
-def leaves_of(
-    tape: list[Entry], roots: Iterable[Tensor], boundary: Iterable[int] = ()
-) -> list[Tensor]:
+def leaves_of(tape: list[Entry], roots: Iterable[Tensor]) -> list[Tensor]:
     """Return the floating-point tensors that ``roots`` depend on and no entry produces."""
     # An operation without effect, such as padding by 0, returns its operand.
     producers = {id(t): e for e in tape for t in e.outputs.values() if not _reads(e, t)}
-    stack, seen, leaves = list(roots), set(boundary), []
+    stack, seen, leaves = list(roots), set[int](), []
     while stack:
         tensor = stack.pop()
         if id(tensor) in seen or not tensor.is_float:
@@ -345,46 +273,6 @@ def leaves_of(
         elif tensor.storage.memory is None:
             leaves.append(tensor)
     return leaves
-
-
-def _place(t: Tensor) -> tuple[Any, ...]:
-    return id(t.storage), t.offset, t.shape
-
-
-def _operand_of(trace: Trace, leaf: Tensor, operands: list[tuple[str, Tensor]]) -> str | None:
-    """Return the operand that ``leaf`` views in whole, itself or copied to another layout."""
-    tensor = leaf
-    while tensor is not None:
-        for name, operand in operands:
-            if _place(operand) == _place(tensor) and operand.desc == tensor.desc:
-                return name
-        copies = [s for s in trace.writers_of(tensor.storage) if "dst" in s.outputs]
-        if len(copies) != 1:
-            return None
-        step = copies[0]
-        is_copy = getattr(getattr(step, "primitive", None), "name", "") == "reorder"
-        copied = step.outputs["dst"]
-        if not is_copy or _place(copied) != _place(tensor) or set(step.inputs) != {"src"}:
-            return None
-        tensor = step.inputs["src"]
-    return None
-
-
-def _depends(trace: Trace, storage: Storage, operands: set[Storage], seen: set[Storage]) -> bool:
-    """Whether a storage was computed from the operands' storages.
-
-    ``seen`` has storages that were not; those visited are added to it.
-    """
-    stack = [storage]
-    while stack:
-        storage = stack.pop()
-        if storage in operands:
-            return True
-        if storage not in seen:
-            seen.add(storage)
-            for step in trace.writers_of(storage):
-                stack += (t.storage for t in step.inputs.values() if t.is_float)
-    return False
 
 
 # --- The reverse pass over a tape
@@ -419,9 +307,10 @@ def propagate(
                 accumulate(of_targets, tensor, gradient)
         # Gradients have the dtypes of the forward pass.
         with policy.using(autocast=None):
-            input_grads = pulled_back(trace, entry, output_grads, needed)
+            input_grads = gradients_of(trace, entry, output_grads, needed)
         for name, grad in input_grads.items():
-            accumulate(grads, entry.inputs[name], grad)
+            if name in needed and grad is not None:
+                accumulate(grads, entry.inputs[name], grad)
     return [of_targets.get(id(t), grads.get(id(t))) for t in targets]
 
 

@@ -202,7 +202,7 @@ class Template:
             if type(composed) is not Composed or not _is_data(composed.function):
                 raise _Unlike
             composed = composed.function
-        if entry.inner or not all(map(_is_plain, entry.params.values())):
+        if not all(map(_is_plain, entry.params.values())):
             raise _Unlike
         return _EntryForm(
             entry.row, self._named(entry.inputs), self._named(entry.outputs),

@@ -110,8 +110,6 @@ class Entry:
     pd: Any = None
     #: Gradient rule of operations that are not primitives.
     rule: Callable[..., Any] | None = None
-    #: The entries that it was recorded as, if it represents several operations.
-    inner: list[Entry] = field(default_factory=list)
     #: Whether attributes change what the primitive computes.
     has_post_ops: bool = False
     #: Records the same operation by operations that can be differentiated twice.

@@ -18,7 +18,6 @@ from sycl_dnn.trace import layout, policy
 from sycl_dnn.trace.descriptors import go_on_to
 from sycl_dnn.trace.steps import ArrayStep, Entry, OfView, Step
 from sycl_dnn.trace.values import Storage, Tensor
-from sycl_dnn.trace.writers import Writers
 
 
 def placement_error(queue: Any, required: Any) -> ExecutionPlacementError:
@@ -183,7 +182,6 @@ class TraceState:
         #: Entries of the tape, by id, that were recorded in a block with gradients.
         self.kept_entries: set[int] = set()
         self._written_by_calls: set[Storage] = set()
-        self._writers = Writers()
         #: Seeds that were captured, if a caller needs them.
         self._drawn: list[Tensor] | None = None
         #: Seeds to return again while a function is repeated.
@@ -379,11 +377,6 @@ class TraceState:
         step.outputs = {f"dst_{n}": t for n, t in enumerate(outputs)}
         for output in outputs:
             output.storage.constant = step.constant
-        self._writers = Writers()
-
-    def writers_of(self, storage: Storage) -> list[Step | ArrayStep]:
-        """Return the steps so far that write a storage, in order."""
-        return self._writers.of(storage, self.steps)
 
     def is_by_call(self, tensor: Tensor) -> bool:
         """Whether a tensor is itself the result of a call over arrays."""

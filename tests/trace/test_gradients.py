@@ -13,7 +13,6 @@ from sycl_dnn import functional as F  # noqa: N812
 from sycl_dnn.call import both_passes
 from sycl_dnn.program import executable
 from sycl_dnn.program.segments import live_steps
-from sycl_dnn.trace import trace_state, writers
 
 #: By function of (x, w): what its reverse pass submits beside copies.
 _FIRST_ORDER = {
@@ -62,42 +61,6 @@ def test_a_learning_step_inside_a_loss_is_differentiable():
     move = rng.normal(0, 1, (3, 4))
     ends = [float(after_a_step(w + sign * on_device(1e-2 * move))) for sign in (1, -1)]
     assert float((grad * move).sum()) == pytest.approx((ends[0] - ends[1]) / 2e-2, rel=0.01)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("n", [4, 16])
-def test_each_step_is_read_once_to_find_what_wrote_a_value(n, monkeypatch):
-    result, asked = [], []
-
-    class Counting(writers.Writers):
-        def __init__(self):
-            super().__init__()
-            result.append(self)
-
-        def of(self, storage, steps):
-            found = super().of(storage, steps)
-            asked.append(len(found))
-            return found
-
-    monkeypatch.setattr(trace_state, "Writers", Counting)
-    rng = np.random.default_rng(0)
-    heads = [on_device(rng.normal(0, 0.5, (5, 4))) for _ in range(n)]
-    masks = [on_device(rng.normal(0, 0.5, (3, 5))) for _ in range(n)]
-
-    def loss(heads, x):
-        for w in heads[1:]:
-            x = F.cat(F.split(F.tanh(F.matmul(x, w[:4])), 2, 1), 1)
-        # The gradient of attention reads the scaled and masked scores, which steps before wrote.
-        pairs = zip(heads, masks, strict=True)
-        return sum(F.sum(F.scaled_dot_product_attention(x, w, w, attn_mask=m)) for w, m in pairs)
-
-    def slope(heads, x):
-        return sum(F.sum(g * g) for g in sycl_dnn.grad(loss)(heads, x))
-
-    sycl_dnn.grad(slope)(heads, on_device(rng.normal(0, 1, (3, 4))))
-    (used,) = [w for w in result if w.n_read]
-    assert used.n_read <= 110 * n
-    assert sum(asked) + len(asked) <= 30 * n
 
 
 # --- Reverse passes that return an operand
