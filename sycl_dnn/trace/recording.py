@@ -175,7 +175,6 @@ class Trace(TraceState):
         body: Callable[..., Any],
         args: Sequence[Any],
         kwargs: dict[str, Any],
-        is_taped: bool = True,
     ) -> Any:
         """Record a function: run its body over tensors."""
         return body(*args, **kwargs)
