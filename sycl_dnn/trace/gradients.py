@@ -25,26 +25,10 @@ from sycl_dnn.trace.values import Tensor
 Grads = dict[str, Tensor]
 Rule = Callable[[Trace, Entry, Grads, set[str]], Grads]
 
-#: Forward row: its backward rows.
-BACKWARD: dict[str, tuple[str, ...]] = {
-    "convolution_forward": ("convolution_backward_data", "convolution_backward_weights"),
-    "deconvolution_forward": ("deconvolution_backward_data", "deconvolution_backward_weights"),
-    "pooling_forward": ("pooling_backward",),
-    "lrn_forward": ("lrn_backward",),
-    "resampling_forward": ("resampling_backward",),
-}
 #: Inputs for which primitives prefer their own layouts.
 _PACKED = ("weights", "diff_weights")
-#: Rules of the rows without a backward row; ``rule_for`` adds to it.
+#: Rules by row; ``rule_for`` adds to it.
 RULES: dict[str, Rule] = {}
-
-
-class NoGradient(NotImplementedError):
-    """An operation has no gradient, or its gradient has none; ``row`` names it."""
-
-    def __init__(self, message: str, row: str) -> None:
-        super().__init__(message)
-        self.row = row
 
 
 def rule_for(row: str) -> Callable[[Rule], Rule]:
@@ -135,7 +119,7 @@ def gradients_of(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> 
 
     Raises
     ------
-    NoGradient
+    NotImplementedError
         The operation has no gradient.
     """
     start = len(trace.tape)
@@ -150,19 +134,12 @@ def _by_rule(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grad
     if entry.rule is not None:
         return entry.rule(entry, grads)
     if entry.has_post_ops:
-        raise NoGradient(f"vjp: {entry.row} with post-ops has no gradient", entry.row)
+        raise NotImplementedError(f"vjp: {entry.row} with post-ops has no gradient")
     if entry.row in RULES:
         return RULES[entry.row](trace, entry, grads, needed)
-    if entry.row not in BACKWARD:
-        name = entry.function or entry.row
-        row = f" ({entry.row})" if entry.function else ""
-        raise NoGradient(f"vjp: {name} has no gradient{row}", entry.row)
-    input_grads: Grads = {}
-    for row in BACKWARD[entry.row]:
-        written = {n.removeprefix("diff_") for n in signature(row)[1]}
-        if written & needed:
-            input_grads |= backward(trace, row, entry, grads, needed)
-    return input_grads
+    name = entry.function or entry.row
+    row = f" ({entry.row})" if entry.function else ""
+    raise NotImplementedError(f"vjp: {name} has no gradient{row}")
 
 
 @rule_for("convert")

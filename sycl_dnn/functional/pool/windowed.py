@@ -34,7 +34,7 @@ from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops.arithmetic import cast
 from sycl_dnn.ops.selection import gather, place
-from sycl_dnn.trace.gradients import Grads, NoGradient, backward, rule_for, stands_for, transposed
+from sycl_dnn.trace.gradients import Grads, backward, rule_for, stands_for, transposed
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.steps import Entry, Out
 from sycl_dnn.trace.values import Tensor
@@ -252,8 +252,6 @@ def _pooled(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads
 def _pooling(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
     if entry.params["algorithm"] is not algorithm.pooling_max:
         return transposed(trace, entry, grads, needed)
-    if any(entry.params["dilation"]):
-        raise NoGradient("vjp: pooling with dilation has no second derivative", entry.row)
     return {"diff_dst": _at_maxima(trace, entry, grads["diff_src"])}
 
 
