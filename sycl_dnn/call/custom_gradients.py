@@ -14,9 +14,9 @@ from sycl_dnn.trace.gradients import (
     Grads,
     alias,
     leaves_of,
-    propagate,
+    recomputed,
+    separate,
     stopped,
-    training,
     zeros_like,
 )
 from sycl_dnn.trace.steps import Entry
@@ -131,7 +131,8 @@ def _put_on_tape(name: str, backward: Callable[..., Any], args: Any, result: Any
     def rule(entry: Entry, grads: Grads) -> Grads:
         leaves, form = tree.flatten(result)
         output_grads = [
-            grads[str(i)] if str(i) in grads else _zero_grad(t) for i, t in enumerate(leaves)
+            separate(grads[str(i)]) if str(i) in grads else _zero_grad(t)
+            for i, t in enumerate(leaves)
         ]
         return _checked_grads(name, args, backward(tree.unflatten(form, output_grads)))
 
@@ -274,15 +275,12 @@ def _checkpointed(
     def rule(entry: Entry, grads: Grads) -> Grads:
         # The trace is looked up: it holds its tape, and would hold itself.
         trace = next(iter(entry.outputs.values())).trace
-        start = len(trace.tape)
-        with training(trace), trace.repeating(part.seeds), policy.using(autocast=region):
-            recomputed = body()
-        seeds = {}
-        for number, tensor in enumerate(recomputed):
-            if str(number) in grads:
-                seeds[id(tensor)] = grads[str(number)]
-        input_grads = propagate(trace, trace.tape[start:], seeds, list(inputs.values()))
-        return {n: g for n, g in zip(inputs, input_grads, strict=True) if g is not None}
+
+        def again() -> Grads:
+            with trace.repeating(part.seeds), policy.using(autocast=region):
+                return {str(i): t for i, t in enumerate(body())}
+
+        return recomputed(trace, again, grads, inputs)
 
     part.trace.tape.append(Entry("checkpoint", inputs, outputs, rule=rule, function=name))
     return [aliases[id(t)] for t in results]

@@ -12,8 +12,7 @@ which records the forward operation by operations that can be differentiated twi
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from sycl_dnn import _core
@@ -52,7 +51,6 @@ def backward(
     row: str,
     entry: Entry,
     grads: Mapping[str, Tensor],
-    needed: set[str],
     **params: Any,
 ) -> Grads:
     """Record one backward primitive; return the gradients of the inputs that it writes.
@@ -173,6 +171,14 @@ def alias(tensor: Tensor) -> Tensor:
     return Tensor(t.trace, t.storage, t.desc, t.dtype, t.shape, t.offset, t.strides)
 
 
+def separate(tensor: Tensor) -> Tensor:
+    """Return ``alias(tensor)``, whose gradient is that of ``tensor``.
+
+    Code of the user may write to what it gets, and operands of a sum have one gradient.
+    """
+    return tensor.trace.view(tensor, alias(tensor), lambda grad: grad)
+
+
 def stopped(x: Any) -> Any:
     """Return a traced value that is a constant to gradients; anything else unchanged."""
     return x.trace.logged(stop, x) if isinstance(x, Tensor) else x
@@ -196,19 +202,13 @@ def _by_composition(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) 
     operands = entry.inputs | {f"dy:{n}": g for n, g in grads.items()}
 
     def rule(_: Entry, slopes: Grads) -> Grads:
-        with training(trace):
-            start = len(trace.tape)
-            value = entry.composed()  # type: ignore[misc]
-            values = value if isinstance(value, Mapping) else {"dst": value}
-            seeds = {id(values[n]): g for n, g in grads.items() if n in values}
-            # An operand that occurs twice has one gradient, under both names.
-            inputs = _distinct({n: entry.inputs[n] for n in slopes})
-            parts = propagate(trace, trace.tape[start:], seeds, list(inputs.values()))
-            pairs = zip(inputs, parts, strict=True)
-            slope_seeds = {id(t): slopes[n] for n, t in pairs if t is not None}
-            targets = _distinct(operands)
-            parts = propagate(trace, trace.tape[start:], slope_seeds, list(targets.values()))
-        return {n: g for n, g in zip(targets, parts, strict=True) if g is not None}
+        start = len(trace.tape)
+        inputs = {n: entry.inputs[n] for n in slopes}
+        again = recomputed(trace, entry.composed, grads, inputs)  # type: ignore[arg-type]
+        seeds: dict[int, Tensor] = {}
+        for name, gradient in again.items():  # operands of a sum have one gradient
+            accumulate(seeds, gradient, slopes[name])
+        return gradients_by_name(trace, trace.tape[start:], seeds, operands)
 
     trace.tape.append(Entry("gradient", operands, input_grads, rule=rule))
     return input_grads
@@ -220,12 +220,14 @@ def _distinct(tensors: Mapping[str, Tensor]) -> Grads:
     return {n: tensors[n] for n in names.values()}
 
 
-@contextlib.contextmanager
-def training(trace: Trace) -> Iterator[None]:
-    """Let forward primitives write the workspaces that gradients need."""
-    saved, trace.training = trace.training, True
+def recomputed(trace: Trace, body: Callable[[], Grads], grads: Grads, inputs: Grads) -> Grads:
+    """Record a function once more; return its gradients by input, given those of its results."""
+    start, saved = len(trace.tape), trace.training
+    trace.training = True  # so that primitives write the workspaces that gradients need
     try:
-        yield
+        results = body()
+        seeds = {id(results[n]): g for n, g in grads.items() if n in results}
+        return gradients_by_name(trace, trace.tape[start:], seeds, inputs)
     finally:
         trace.training = saved
 
@@ -289,6 +291,25 @@ def propagate(
             if name in needed and grad is not None:
                 accumulate(grads, entry.inputs[name], grad)
     return [of_targets.get(id(t), grads.get(id(t))) for t in targets]
+
+
+def gradients_by_name(
+    trace: Trace, tape: Sequence[Entry], seeds: dict[int, Tensor], inputs: Grads
+) -> Grads:
+    """Record the reverse pass over ``tape``; return the gradients of the inputs that have one.
+
+    A tensor that occurs twice has one gradient, under one of its names.
+    """
+    targets = _distinct(inputs)
+    pairs = zip(targets, propagate(trace, tape, seeds, list(targets.values())), strict=True)
+    return {n: g for n, g in pairs if g is not None}
+
+
+def independent(operands: Sequence[Tensor], results: Grads) -> None:
+    """Put on the tape that the gradients of operands, given those of the results, are zeros."""
+    rule = lambda entry, grads: {n: zeros_like(t) for n, t in entry.inputs.items()}  # noqa: E731
+    inputs = {str(i): t for i, t in enumerate(operands) if t.is_float}
+    operands[0].trace.tape.append(Entry("independent", inputs, results, rule=rule))
 
 
 def added(a: Tensor, b: Tensor) -> Tensor:

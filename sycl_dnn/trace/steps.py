@@ -113,7 +113,7 @@ class Entry:
     #: Whether attributes change what the primitive computes.
     has_post_ops: bool = False
     #: Records the same operation by operations that can be differentiated twice.
-    composed: Callable[[], Any] | None = None
+    composed: Callable[[], dict[str, Tensor]] | None = None
     #: The function that the user called, for errors.
     function: str = ""
 
@@ -140,7 +140,7 @@ class Composed:
         self.function = function
         self.entry = entry
 
-    def __call__(self) -> Any:
+    def __call__(self) -> dict[str, Tensor]:
         """Return the outputs by name."""
         return self.function(self.entry.inputs)
 

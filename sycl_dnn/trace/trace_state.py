@@ -350,10 +350,10 @@ class TraceState:
         start = len(self.tape)
         result = body()
         del self.tape[start:]
-        entry_inputs, reverse = dict(inputs), lambda e, g: rule(g["dst"])
-        self.tape.append(
-            Entry("closed", entry_inputs, {"dst": result}, rule=reverse, composed=composed)
-        )
+        entry = Entry("closed", dict(inputs), {"dst": result}, rule=lambda e, g: rule(g["dst"]))
+        if composed is not None:
+            entry.composed = lambda: {"dst": composed()}
+        self.tape.append(entry)
         return result
 
     def _add(self, step: Step | ArrayStep, is_repeated: bool = False) -> None:

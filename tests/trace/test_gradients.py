@@ -108,3 +108,44 @@ def test_a_value_is_differentiated_once(name, way):
     for actual, sign in zip(call(a, b), (1, -1), strict=True):
         expected = sign * curvature * (DA - DB)
         np.testing.assert_allclose(dpnp.asnumpy(actual), expected, rtol=1e-4, atol=1e-5)
+
+
+@sycl_dnn.custom_vjp
+def _written(x):
+    return x * 1.0
+
+
+def _backward_that_writes(_, dy):
+    dy += 1.0
+    return (dy,)
+
+
+_written.defvjp(lambda x: (x * 1.0, None), _backward_that_writes)
+
+
+def _with_a_written_gradient(a, b):
+    of_a, of_b = sycl_dnn.grad(lambda a, b: F.sum(a + b), argnums=(0, 1))(a, b)
+    of_a += a
+    return of_a - of_b
+
+
+def _with_a_written_seed(a, b):
+    return sycl_dnn.grad(lambda a, b: F.sum(_written(a) * a + b), argnums=(0, 1))(a, b)[0]
+
+
+def _with_two_writers(a, b):
+    return sycl_dnn.grad(lambda a, b: F.sum(_written(a) + _written(b)))(a, b)
+
+
+@pytest.mark.parametrize("way", ["eager", "compiled", "differentiated"])
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [(_with_a_written_gradient, A), (_with_a_written_seed, 2 * A + 1), (_with_two_writers, 2)],
+)
+def test_a_gradient_that_is_written_changes_no_other(function, expected, way):
+    a, b = on_device(A), on_device(B)
+    if way == "differentiated":
+        actual = sycl_dnn.vjp(lambda a: function(a, b), a * 1)[0]
+    else:
+        actual = (sycl_dnn.compile(function) if way == "compiled" else function)(a, b)
+    np.testing.assert_allclose(dpnp.asnumpy(actual), expected + 0 * A, rtol=1e-6)

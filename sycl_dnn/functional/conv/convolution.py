@@ -97,7 +97,7 @@ def _backward_data(trace: Trace, entry: Entry, grads: Grads) -> Grads:
 def _gradient(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
     result = _backward_data(trace, entry, grads) if "src" in needed else {}
     if needed & {"weights", "bias"}:
-        result |= backward(trace, "convolution_backward_weights", entry, grads, needed)
+        result |= backward(trace, "convolution_backward_weights", entry, grads)
     return result
 
 
@@ -105,11 +105,11 @@ def _gradient(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Gra
 def _gradient_of_transposed(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
     result: Grads = {}
     if "src" in needed:
-        result |= backward(trace, "deconvolution_backward_data", entry, grads, needed)
+        result |= backward(trace, "deconvolution_backward_data", entry, grads)
     if needed & {"weights", "bias"}:
         start = len(trace.tape)
         try:
-            result |= backward(trace, "deconvolution_backward_weights", entry, grads, needed)
+            result |= backward(trace, "deconvolution_backward_weights", entry, grads)
         except NeedsAnotherDevice:
             # For few channels oneDNN offers kernels that fail at creation.
             del trace.tape[start:]

@@ -46,7 +46,7 @@ def _by_kernel(x: Tensor, size: int, alpha: float, beta: float, k: float) -> Ten
 
 @rule_for("lrn_forward")
 def _gradient(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
-    return backward(trace, "lrn_backward", entry, grads, needed)
+    return backward(trace, "lrn_backward", entry, grads)
 
 
 def _composition(

@@ -245,7 +245,7 @@ def _pooled(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads
         if result is not None:
             inputs = {"diff_dst": dy, "workspace": workspace}
             return stands_for(trace, "pooling_backward", entry, inputs, result)
-    return backward(trace, "pooling_backward", entry, grads, needed)
+    return backward(trace, "pooling_backward", entry, grads)
 
 
 @rule_for("pooling_backward")

@@ -135,7 +135,7 @@ def _resampling(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> G
         result = resized_gradient(entry.args["src"], dy)
         if result is not None:
             return stands_for(trace, "resampling_backward", entry, {"diff_dst": dy}, result)
-    return backward(trace, "resampling_backward", entry, grads, needed)
+    return backward(trace, "resampling_backward", entry, grads)
 
 
 def _gathered(x: Tensor, axis: int, indices: np.ndarray) -> Tensor:
