@@ -24,8 +24,6 @@ from sycl_dnn.trace.values import Tensor
 Grads = dict[str, Tensor]
 Rule = Callable[[Trace, Entry, Grads, set[str]], Grads]
 
-#: Inputs for which primitives prefer their own layouts.
-_PACKED = ("weights", "diff_weights")
 #: Rules by row; ``rule_for`` adds to it.
 RULES: dict[str, Rule] = {}
 
@@ -40,43 +38,55 @@ def rule_for(row: str) -> Callable[[Rule], Rule]:
     return register
 
 
-def signature(row: str) -> tuple[list[str], list[str]]:
-    """Return the execution arguments of a row: inputs, outputs."""
-    inputs, outputs = _core.ROWS[row][1].split("->")
-    return inputs.split(), outputs.split()
-
-
 def backward(
     trace: Trace,
     row: str,
     entry: Entry,
     grads: Mapping[str, Tensor],
+    dtype: str | None = None,
     **params: Any,
 ) -> Grads:
     """Record one backward primitive; return the gradients of the inputs that it writes.
 
-    ``params`` overrides parameters of the forward primitive.
+    ``params`` overrides parameters of the forward primitive. Gradients have the dtypes of their
+    inputs, or ``dtype``.
     """
-    reads, writes = signature(row)
-    inputs: dict[str, Tensor] = {}
+    reads, writes = (names.split() for names in _core.ROWS[row][1].split("->"))
+    inputs: Grads = {}
     requested_layouts: dict[str, Any] = {}
     for name in reads:
-        tensor = _source(name, entry, grads)
-        if tensor is None:
+        source = name.removeprefix("diff_")
+        is_gradient = source != name
+        values = grads if is_gradient else entry.inputs | entry.outputs
+        if source not in values:
             continue
-        inputs[name] = tensor
-        if name in _PACKED:
-            # Weights have a different layout in each primitive.
-            requested_layouts[name] = "any"
-        elif name.startswith("diff_"):
+        inputs[name] = values[source]
+        if is_gradient:
             # The gradient of a result is in the layout that the result had.
-            requested_layouts[name] = entry.outputs[name.removeprefix("diff_")]
+            like = entry.outputs[source].desc
+            requested_layouts[name] = layout.like(like, dtype or values[source].dtype)
+        elif _is_packed(name):
+            requested_layouts[name] = "any"
         elif name in entry.args:
             requested_layouts[name] = entry.args[name].desc
-    outputs = {name: _out(name, entry) for name in writes if _is_written(name, entry)}
-    parameters = dict(_forward_parameters(row, entry), **params)
+    outputs = {}
+    for name in writes:
+        source = name.removeprefix("diff_")
+        if source in entry.inputs:
+            of = entry.inputs[source]
+            requested = "any" if _is_packed(name) else entry.args[source]
+            outputs[name] = Out(of.shape, dtype or of.dtype, requested)
+    names = _core.ROWS[row][0].split()
+    parameters = {n: entry.params[n] for n in names if n in entry.params} | params
+    if "hint_fwd_pd" in names:
+        parameters["hint_fwd_pd"] = entry.pd
     results = trace.primitive(row, inputs, outputs, ask=requested_layouts, **parameters)
     return {n.removeprefix("diff_"): t for n, t in results.items() if n.startswith("diff_")}
+
+
+def _is_packed(name: str) -> bool:
+    """Whether primitives prefer their own layouts, each another, for an argument."""
+    return "weights" in name
 
 
 def stands_for(trace: Trace, row: str, entry: Entry, grads: Grads, grad_src: Tensor) -> Grads:
@@ -84,30 +94,6 @@ def stands_for(trace: Trace, row: str, entry: Entry, grads: Grads, grad_src: Ten
     out = {"diff_src": grad_src}
     trace.tape.append(Entry(row, grads, out, entry.params, pd=entry.pd))
     return {"src": grad_src}
-
-
-def _source(name: str, entry: Entry, grads: Mapping[str, Tensor]) -> Tensor | None:
-    if name.startswith("diff_"):
-        return grads.get(name.removeprefix("diff_"))
-    return entry.outputs[name] if name in entry.outputs else entry.inputs.get(name)
-
-
-def _is_written(name: str, entry: Entry) -> bool:
-    return name.removeprefix("diff_") in entry.inputs
-
-
-def _out(name: str, entry: Entry) -> Out:
-    source = name.removeprefix("diff_")
-    like = entry.inputs[source]
-    return Out(like.shape, like.dtype, "any" if name in _PACKED else entry.args[source])
-
-
-def _forward_parameters(row: str, entry: Entry) -> dict[str, Any]:
-    names = _core.ROWS[row][0].split()
-    parameters = {n: entry.params[n] for n in names if n in entry.params}
-    if "hint_fwd_pd" in names:
-        parameters["hint_fwd_pd"] = entry.pd
-    return parameters
 
 
 def gradients_of(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
