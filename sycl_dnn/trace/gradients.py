@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gradients of primitives by backward primitives; reverse passes that can be differentiated.
+"""The reverse pass over a tape; gradients of primitives by backward primitives.
 
-Most rows have only the names of their backward rows. Their inputs and outputs follow from their
-signatures: ``diff_X`` among the inputs is the gradient of the output ``X``, among the outputs that
-of the input ``X``; any other input is an argument of the forward row.
+The rule of a row is beside the function that records it. What a backward row reads and writes
+follows from its signature: ``diff_X`` among the inputs is the gradient of the output ``X``, among
+the outputs that of the input ``X``; any other input is an argument of the forward row.
 
 What a reverse pass records is on the tape like everything else, so an outer reverse pass
 differentiates it. A backward primitive without a gradient is one entry with that of a composition,
@@ -23,6 +23,7 @@ from sycl_dnn.trace.values import Tensor
 
 Grads = dict[str, Tensor]
 Rule = Callable[[Trace, Entry, Grads, set[str]], Grads]
+Composition = Callable[[Mapping[str, Tensor]], Grads]
 
 #: Rules by row; ``rule_for`` adds to it.
 RULES: dict[str, Rule] = {}
@@ -107,8 +108,10 @@ def gradients_of(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> 
         The operation has no gradient.
     """
     start = len(trace.tape)
-    of_entry = _by_rule if entry.composed is None else _by_composition
-    grads = of_entry(trace, entry, grads, needed)
+    if entry.composed is None:
+        grads = _by_rule(trace, entry, grads, needed)
+    else:
+        grads = _by_composition(trace, entry, entry.composed, grads, needed)
     for recorded in trace.tape[start:]:
         recorded.function = f"the gradient of {entry.function or entry.row}"
     return grads
@@ -124,6 +127,11 @@ def _by_rule(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grad
     name = entry.function or entry.row
     row = f" ({entry.row})" if entry.function else ""
     raise NotImplementedError(f"vjp: {name} has no gradient{row}")
+
+
+@rule_for("view")
+def _of_view(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
+    return {"src": entry.params["rule"](grads["dst"])}
 
 
 @rule_for("convert")
@@ -148,7 +156,7 @@ def transposed(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Gr
 rule_for("resampling_backward")(transposed)
 
 
-# --- Reverse passes that can be differentiated themselves: each step of one is an entry of the tape
+# --- Tensors with gradients of their own, and gradients that are recomputed
 
 
 def alias(tensor: Tensor) -> Tensor:
@@ -177,7 +185,9 @@ def stop(x: Tensor) -> Tensor:
     return constant
 
 
-def _by_composition(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
+def _by_composition(
+    trace: Trace, entry: Entry, composed: Composition, grads: Grads, needed: set[str]
+) -> Grads:
     """Record the gradients by the entry's rule; theirs are those of the composition."""
     part = trace.tape_part(is_apart=True)
     try:
@@ -190,7 +200,7 @@ def _by_composition(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) 
     def rule(_: Entry, slopes: Grads) -> Grads:
         start = len(trace.tape)
         inputs = {n: entry.inputs[n] for n in slopes}
-        again = recomputed(trace, entry.composed, grads, inputs)  # type: ignore[arg-type]
+        again = recomputed(trace, lambda: composed(entry.inputs), grads, inputs)
         seeds: dict[int, Tensor] = {}
         for name, gradient in again.items():  # operands of a sum have one gradient
             accumulate(seeds, gradient, slopes[name])

@@ -16,7 +16,7 @@ from sycl_dnn._dpnp import array_in
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import layout, policy
 from sycl_dnn.trace.descriptors import go_on_to
-from sycl_dnn.trace.steps import ArrayStep, Entry, OfView, Step
+from sycl_dnn.trace.steps import ArrayStep, Entry, Step
 from sycl_dnn.trace.values import Storage, Tensor
 
 
@@ -331,7 +331,7 @@ class TraceState:
 
         A ``functools.partial`` over shapes and similar values can be replayed, a closure cannot.
         """
-        self.tape.append(Entry("view", {"src": tensor}, {"dst": view}, rule=OfView(rule)))
+        self.tape.append(Entry("view", {"src": tensor}, {"dst": view}, {"rule": rule}))
         return view
 
     def closed(
@@ -352,7 +352,7 @@ class TraceState:
         del self.tape[start:]
         entry = Entry("closed", dict(inputs), {"dst": result}, rule=lambda e, g: rule(g["dst"]))
         if composed is not None:
-            entry.composed = lambda: {"dst": composed()}
+            entry.composed = lambda inputs: {"dst": composed()}
         self.tape.append(entry)
         return result
 
