@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import math
-from collections.abc import Sequence
+import itertools
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from sycl_dnn.kernels import indexed_elements
+from sycl_dnn.kernels.elementwise_schedule import Grid, Schedule, kept_terms, steady_along
 from sycl_dnn.kernels.expression import (
     IN_MEMORY,
     REGISTERS,
@@ -19,117 +21,6 @@ from sycl_dnn.kernels.expression import (
     write,
 )
 from sycl_dnn.kernels.spirv import Kernel, Value
-
-
-class Schedule(NamedTuple):
-    """The work distribution of a kernel.
-
-    Attributes
-    ----------
-    width : int
-        Elements per vector of a work-item.
-    n_items : int
-        Work-items per group.
-    span : int
-        Elements along the innermost axis that a group processes at a time.
-    n_rows : int
-        Rows that a group processes at a time, one vector of all of them before the next.
-    """
-
-    width: int
-    n_items: int
-    span: int
-    n_rows: int = 1
-
-    @property
-    def cut(self) -> tuple[int, int]:
-        """The axis that units divide, and the length of a unit along it."""
-        return (-2, self.n_rows) if self.n_rows > 1 else (-1, self.span)
-
-
-ON_CPU = Schedule(width=16, n_items=1, span=4096)
-ON_GPU = Schedule(width=4, n_items=64, span=1024)
-#: Length of short rows -> vectors that may suit them, and rows at a time, which stay in the cache.
-_SHORT_ROWS = {32: ((16, 8, 4), 64), 128: ((16, 8), 16)}
-
-
-def on_cpu(sizes: Sequence[int], *, overlaps: bool) -> Schedule:
-    """Return the schedule for axes of these sizes on a CPU.
-
-    Short rows have the vectors that leave the fewest single elements, and the loop over vectors
-    is outside that over rows, which would otherwise start and end loops all the time.
-    ``overlaps``: the last vector of a row overlaps the one before it.
-    """
-    row = sizes[-1]
-
-    def n_steps(width: int) -> int:
-        n_vectors, rest = divmod(row, width)
-        return n_vectors + (1 if rest and n_vectors and overlaps else rest)
-
-    for longest, (widths, n_rows) in _SHORT_ROWS.items():
-        if len(sizes) > 1 and row <= longest:
-            return ON_CPU._replace(width=min(widths, key=n_steps), n_rows=n_rows)
-    return ON_CPU
-
-
-class Grid(NamedTuple):
-    """The iteration space of a kernel, with as few axes as possible.
-
-    Attributes
-    ----------
-    sizes : tuple of int
-        Outermost first; at least one.
-    strides : tuple of tuple of int
-        Of each array along each axis, in elements.
-    """
-
-    sizes: tuple[int, ...]
-    strides: tuple[tuple[int, ...], ...]
-
-    @property
-    def classes(self) -> tuple[str, ...]:
-        """Stride classes known at compile time: 0, 1 (innermost axis), or n (any)."""
-        last = len(self.sizes) - 1
-        return tuple(
-            "".join("0" if s == 0 else "1" if s == 1 and k == last else "n" for k, s in axes)
-            for axes in map(enumerate, self.strides)
-        )
-
-    @property
-    def passed_strides(self) -> list[int]:
-        """Strides passed to the kernel at launch: those of class n, in order."""
-        pairs = zip(self.classes, self.strides, strict=True)
-        return [s for kinds, of in pairs for kind, s in zip(kinds, of, strict=True) if kind == "n"]
-
-    def check(self, name: str) -> None:
-        """Raise NotImplementedError for arrays of 2**31 elements: kernels use 32-bit indices."""
-        for along in self.strides:
-            span = 1 + sum((n - 1) * s for n, s in zip(self.sizes, along, strict=True))
-            if span >= 1 << 31:
-                raise NotImplementedError(
-                    f"{name}: arrays must span fewer than 2**31 elements, got {span}"
-                )
-
-
-def grid_of(sizes: Sequence[int], strides: Sequence[Sequence[int]]) -> Grid:
-    """Return the grid for arrays with these strides; drop axes of size 1 and merge others."""
-    merged: list[int] = []
-    of_arrays: list[list[int]] = [[] for _ in strides]
-    for axis, size in enumerate(sizes):
-        if size == 1:
-            continue
-        along = [array[axis] for array in strides]
-        if merged and all(steps[-1] == s * size for steps, s in zip(of_arrays, along, strict=True)):
-            merged[-1] *= size
-            for steps, s in zip(of_arrays, along, strict=True):
-                steps[-1] = s
-        else:
-            merged.append(size)
-            for steps, s in zip(of_arrays, along, strict=True):
-                steps.append(s)
-    if not merged:
-        return Grid((1,), tuple((0,) for _ in strides))
-    return Grid(tuple(merged), tuple(map(tuple, of_arrays)))
 
 
 class Form(NamedTuple):
@@ -155,12 +46,6 @@ def numbers_of(grid: Grid, n_groups: int, n_units: int, indexed: Sequence[int] =
     """
     share = -(-n_units // n_groups)
     return [share, n_units, *grid.sizes, *grid.passed_strides, *indexed]
-
-
-def units_of(grid: Grid, schedule: Schedule) -> int:
-    """Return the number of work units, each a span along the innermost axis, or some rows."""
-    axis, length = schedule.cut
-    return math.prod(grid.sizes[:axis]) * -(-grid.sizes[axis] // length)
 
 
 def divided(k: Kernel, number: Value, sizes: Sequence[Value]) -> list[Value]:
@@ -229,6 +114,9 @@ class ElementwiseWriter:
             for source in expression.sources
         ]
         self._item = kernel.number_of("item")
+        #: Local memory of values that are equal in all rows, and where those of a term begin.
+        self._memory: Value | None = None
+        self._kept: dict[int, Value] = {}
 
     def _constant(self, value: int) -> Value:
         return self._kernel.constant(value, "i32")
@@ -236,7 +124,11 @@ class ElementwiseWriter:
     def write(self) -> None:
         """Generate the loop over the units of a group, which are parts of an axis in sequence."""
         k, one = self._kernel, self._constant(1)
+        if self._schedule.kept_row:
+            self._keep()
         axis, length = self._schedule.cut
+        pieces = self._schedule.pieces
+        offsets = [self._constant(n) for n in itertools.accumulate(pieces[:-1], initial=0)]
         outer, size, span = self._sizes[:axis], self._sizes[axis], self._constant(length)
         n_parts = k.call("div", k.call("add", size, k.call("sub", span, one)), span)
         first = k.call("mul", k.number_of("group"), self._each)
@@ -251,9 +143,33 @@ class ElementwiseWriter:
             starts = self._starts(places)
             if axis == -1:
                 self._along(starts, start, stop)
+            elif pieces:
+                self._rows((start, stop), starts, offsets, pieces)
             else:
                 self._along(starts, self._constant(0), self._sizes[-1], (start, stop))
             count_on(k, coordinates, sizes)
+
+    def _keep(self) -> None:
+        """Generate the values that are equal in all rows, in local memory."""
+        k, width, size = self._kernel, self._schedule.width, self._sizes[-1]
+        numbers = kept_terms(self._expression, self._classes)
+        # A single array: joined kernels share those of equal length.
+        memory = k.group_memory("f32", self._schedule.kept_row * len(numbers))
+        begins = [self._constant(n * self._schedule.kept_row) for n in range(len(numbers))]
+        starts = self._starts([])
+        n_single = k.call("rem", size, self._constant(width))
+        end = k.call("sub", size, n_single)
+        for first, last, length in ((self._constant(0), end, width), (end, size, 1)):
+            with k.loop(first, last, self._constant(length)) as place:
+                values = self._values(starts, place, length, numbers)
+                for n, begin in zip(numbers, begins, strict=True):
+                    k.share(memory, k.call("add", begin, place), k.repeated(values[n], length))
+        self._memory, self._kept = memory, dict(zip(numbers, begins, strict=True))
+
+    def _reread(self, number: int, place: Value, width: int) -> Value:
+        assert self._memory is not None
+        index = self._kernel.call("add", self._kept[number], place)
+        return self._kernel.shared(self._memory, index, width)
 
     def _starts(self, coordinates: list[Value]) -> list[Value]:
         """Return each array's offset at the outer coordinates."""
@@ -279,60 +195,104 @@ class ElementwiseWriter:
         """Generate the loops along the innermost axis: over vectors, then single elements."""
         k, schedule = self._kernel, self._schedule
         width, n_items = schedule.width, schedule.n_items
+        steady = {} if rows else self._values(starts, start, 1, self._steady(-1))
+
+        def at(place: Value, width: int) -> None:
+            if rows:
+                self._rows(rows, starts, [place], [width])
+            else:
+                self._elements(starts, place, width, steady)
+
         stride = self._constant(width * n_items)
         length = k.call("sub", stop, start)
         vector_end = k.call("sub", stop, k.call("rem", length, stride))
         mine = k.call("mul", self._item, self._constant(width))
         with k.loop(k.call("add", start, mine), vector_end, stride) as place:
-            self._in_rows(rows, starts, place, width)
+            at(place, width)
         if self._expression.n_places and n_items == 1:
             # One overlapping vector instead of single elements, since rows of images are short.
             enough = k.call("ge", length, self._constant(width))
             with k.when(k.call("and", enough, k.call("lt", vector_end, stop))):
-                self._in_rows(rows, starts, k.call("sub", stop, self._constant(width)), width)
+                at(k.call("sub", stop, self._constant(width)), width)
             vector_end = k.select(enough, stop, vector_end)
         with k.loop(k.call("add", vector_end, self._item), stop, self._constant(n_items)) as place:
-            self._in_rows(rows, starts, place, 1)
+            at(place, 1)
 
-    def _in_rows(
-        self, rows: tuple[Value, Value] | None, starts: list[Value], place: Value, width: int
+    def _rows(
+        self,
+        rows: tuple[Value, Value],
+        starts: list[Value],
+        places: Sequence[Value],
+        widths: Sequence[int],
     ) -> None:
-        """Generate the elements at a place of one row, or a loop over several."""
-        if rows is None:
-            self._elements(starts, place, width)
-            return
+        """Generate a loop over rows; in each, the vectors at some places.
+
+        What is equal in all rows, such as the numbers of a channel, is computed before.
+        """
+        of_all = self._steady(-2)
+        of_row = [n for n in self._steady(-1) if n not in of_all]
+        vectors = list(zip(places, widths, strict=True))
+        steady = [self._values(starts, place, width, of_all) for place, width in vectors]
         with self._kernel.loop(*rows, self._constant(1)) as row:
             steps = [of[-2] for of in self._strides]
             pairs = zip(starts, steps, strict=True)
-            of_row = [
+            row_starts = [
                 self._sum([start, self._scaled(row, s)]) if s else start for start, s in pairs
             ]
-            self._elements(of_row, place, width)
+            values = self._values(row_starts, places[0], 1, of_row, steady[0])
+            uniform = {n: values[n] for n in of_row}
+            for (place, width), of_place in zip(vectors, steady, strict=True):
+                self._elements(row_starts, place, width, uniform | of_place)
 
-    def _elements(self, starts: list[Value], place: Value, width: int) -> None:
+    def _steady(self, axis: int) -> list[int]:
+        """Return the inputs and terms that are the same all along an axis, in order."""
+        return sorted(steady_along(axis, self._expression, self._classes))
+
+    def _elements(
+        self, starts: list[Value], place: Value, width: int, existing: Mapping[int, Value]
+    ) -> None:
+        """Generate the elements of a vector, some of whose values exist."""
         k, expression = self._kernel, self._expression
-        n_inputs = len(expression.inputs)
-        values = [
-            from_memory(k, self._loaded(n, starts[n], place, width), dtype)
-            for n, dtype in enumerate(expression.inputs)
-        ]
-        for term in expression.terms:
-            operands = [values[n] for n in term.operands]
-            attributes = dict(term.attributes)
-            if term.operation == "gather":
-                number = attributes["source"]
-                start = starts[n_inputs + number]
-                values.append(self._gathered(number, start, place, width, operands))
-            elif term.operation == "iota":
-                number = len(starts) - expression.n_places + attributes["place"]
-                coordinate = self._along_axis(number, place, width, starts[number])
-                values.append(k.converted(coordinate, REGISTERS[term.dtype]))
-            else:
-                values.append(write(k, term, operands, self._passed))
+        values = self._values(starts, place, width, expression.results, existing)
         for n, result in enumerate(expression.results, self._n_read):
             value = to_memory(k, k.repeated(values[result], width), expression.dtype_of(result))
             index = k.call("add", starts[n], k.converted(place, "i64"))
             k.store(self._pointers[n], index, value)
+
+    def _values(
+        self,
+        starts: list[Value],
+        place: Value,
+        width: int,
+        numbers: Sequence[int],
+        existing: Mapping[int, Value] = MappingProxyType({}),
+    ) -> dict[int, Value]:
+        """Generate inputs and terms with what they depend on; return the values by number."""
+        k, expression = self._kernel, self._expression
+        n_inputs = len(expression.inputs)
+        needed = expression.needed(numbers, {*existing, *self._kept})
+        read = {*numbers, *[operand for n in needed for operand in expression.operands_of(n)]}
+        values = {n: self._reread(n, place, width) for n in self._kept if n in read}
+        values |= existing
+        for n in needed:
+            if n < n_inputs:
+                loaded = self._loaded(n, starts[n], place, width)
+                values[n] = from_memory(k, loaded, expression.inputs[n])
+                continue
+            term = expression.terms[n - n_inputs]
+            operands = [values[operand] for operand in term.operands]
+            attributes = dict(term.attributes)
+            if term.operation == "gather":
+                source = attributes["source"]
+                start = starts[n_inputs + source]
+                values[n] = self._gathered(source, start, place, width, operands)
+            elif term.operation == "iota":
+                number = len(starts) - expression.n_places + attributes["place"]
+                coordinate = self._along_axis(number, place, width, starts[number])
+                values[n] = k.converted(coordinate, REGISTERS[term.dtype])
+            else:
+                values[n] = write(k, term, operands, self._passed)
+        return values
 
     def _loaded(self, number: int, start: Value, place: Value, width: int) -> Value:
         """Load elements of an array; a single one if it is constant along the innermost axis."""

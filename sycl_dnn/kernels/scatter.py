@@ -13,6 +13,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from sycl_dnn.kernels.elementwise_schedule import ON_CPU, ON_GPU, Grid, Schedule
 from sycl_dnn.kernels.expression import (
     IN_MEMORY,
     REGISTERS,
@@ -21,7 +22,7 @@ from sycl_dnn.kernels.expression import (
     rounded,
     to_memory,
 )
-from sycl_dnn.kernels.fused_elementwise import ON_CPU, ON_GPU, Grid, Schedule, count_on, divided
+from sycl_dnn.kernels.fused_elementwise import count_on, divided
 from sycl_dnn.kernels.spirv import Kernel, Value
 
 #: Minimum number of columns to distribute over items or groups; fewer are processed by each.

@@ -9,18 +9,9 @@ from typing import Any
 from sycl_dnn import _core
 from sycl_dnn.ir.derivation import pullback
 from sycl_dnn.ir.node import Node, Number, in_order, leaf, number, value_of
+from sycl_dnn.kernels.elementwise_schedule import ON_GPU, Grid, grid_of, on_cpu, units_of
 from sycl_dnn.kernels.expression import COSTLY
-from sycl_dnn.kernels.fused_elementwise import (
-    ON_GPU,
-    Form,
-    Grid,
-    grid_of,
-    module_of,
-    name_of,
-    numbers_of,
-    on_cpu,
-    units_of,
-)
+from sycl_dnn.kernels.fused_elementwise import Form, module_of, name_of, numbers_of
 from sycl_dnn.kernels.launching import launched, units
 from sycl_dnn.kernels.node_expressions import (
     Reads,
@@ -418,8 +409,7 @@ class Lowering:
             if appended is not None:
                 return appended
         is_cpu = self._trace.engine.kind is _core.engine_kind.cpu
-        overlaps = bool(expression.n_places)
-        schedule = on_cpu(grid.sizes, overlaps=overlaps) if is_cpu else ON_GPU
+        schedule = on_cpu(expression, grid) if is_cpu else ON_GPU
         expression, passed_numbers = with_passed_numbers(expression)
         form = Form(expression, grid.classes, schedule)
         grid.check(str(nodes[0].operation))

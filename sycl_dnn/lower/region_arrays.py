@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from sycl_dnn.ir.node import Node
-from sycl_dnn.kernels.fused_elementwise import grid_of
+from sycl_dnn.kernels.elementwise_schedule import grid_of
 from sycl_dnn.kernels.node_expressions import expression_of, reads_of
 from sycl_dnn.kernels.reduction_schedule import ReductionGrid, reduction_grid
 from sycl_dnn.lower.region import Region

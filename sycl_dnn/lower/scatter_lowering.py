@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from sycl_dnn import _core
 from sycl_dnn.ir.node import Shape
-from sycl_dnn.kernels.fused_elementwise import grid_of
+from sycl_dnn.kernels.elementwise_schedule import grid_of
 from sycl_dnn.kernels.launching import launched, units
 from sycl_dnn.kernels.scatter import scatter_module, scatter_plan
 from sycl_dnn.onednn import dtypes

@@ -8,8 +8,9 @@ from dpctl.program import create_program_from_spirv
 from sycl_dnn import functional as F
 from sycl_dnn import ops  # noqa: F401 - registers the operations
 from sycl_dnn.ir.node import OPERATIONS, leaf
+from sycl_dnn.kernels.elementwise_schedule import ON_GPU, Grid
 from sycl_dnn.kernels.expression import REDUCTIONS, WRITERS
-from sycl_dnn.kernels.fused_elementwise import ON_GPU, Form, Grid, module_of, name_of
+from sycl_dnn.kernels.fused_elementwise import Form, module_of, name_of
 from sycl_dnn.kernels.fused_reduction import reduction_module
 from sycl_dnn.kernels.node_expressions import expression_of
 from sycl_dnn.kernels.reduction_form import ReductionForm

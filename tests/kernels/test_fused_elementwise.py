@@ -6,7 +6,7 @@ import pytest
 import sycl_dnn
 from sycl_dnn import functional as F
 from sycl_dnn.kernels import building
-from sycl_dnn.kernels.fused_elementwise import grid_of
+from sycl_dnn.kernels.elementwise_schedule import grid_of
 
 INTEGERS = ("int8", "uint8", "int32", "int64")
 RNG = np.random.default_rng(5)

@@ -1,13 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Element-wise kernels over short rows: several rows at a time, vectors of several widths."""
 
+import math
+
 import dpnp
 import numpy as np
 import pytest
 
 import sycl_dnn
 from sycl_dnn import functional as F
-from sycl_dnn.kernels.fused_elementwise import ON_CPU, Grid, on_cpu, units_of
+from sycl_dnn.call.operation import operation
+from sycl_dnn.kernels.elementwise_schedule import ON_CPU, Grid, on_cpu, units_of
+from sycl_dnn.kernels.expression import Expression, Term
+from sycl_dnn.lower.node_lowering import computed
+from sycl_dnn.ops.arithmetic import ABS, cast
 
 
 @pytest.fixture(scope="module")
@@ -15,26 +21,53 @@ def cpu():
     return sycl_dnn.default_queue("cpu")
 
 
+def schedule_of(sizes, *operations, strides=None, n_places=0):
+    """Return the schedule of a chain of operations on an array of these sizes, and its grid."""
+    dense = tuple(math.prod(sizes[k + 1 :]) for k in range(len(sizes)))
+    strides = strides or (dense, dense)
+    terms = [Term(name, "float32", (n,), ()) for n, name in enumerate(operations)]
+    expression = Expression(("float32",), tuple(terms), (len(terms),), (), n_places)
+    grid = Grid(sizes, strides)
+    return on_cpu(expression, grid), grid
+
+
 @pytest.mark.parametrize(
-    ("row", "width", "n_rows"),
-    [(1, 16, 64), (3, 16, 64), (4, 4, 64), (7, 4, 64), (16, 16, 64), (24, 8, 64), (32, 16, 64)]
-    + [(33, 16, 16), (40, 8, 16), (120, 16, 16), (128, 16, 16), (129, 16, 1), (5000, 16, 1)],
+    ("row", "width", "n_rows", "pieces"),
+    [(1, 16, 4096, (1,)), (3, 16, 1365, (2, 1)), (15, 16, 273, (8, 4, 2, 1)), (16, 16, 256, (16,))]
+    + [(24, 16, 170, (16, 8)), (31, 8, 1, ()), (33, 16, 1, ()), (49, 16, 1, ())]
+    + [(120, 16, 34, (16,) * 7 + (8,)), (128, 16, 32, (16,) * 8), (129, 16, 1, ())],
 )
-def test_schedule_leaves_few_single_elements(row, width, n_rows):
-    schedule = on_cpu((100, row), overlaps=False)
-    assert (schedule.width, schedule.n_rows) == (width, n_rows)
-    assert on_cpu((row,), overlaps=False) is ON_CPU
+def test_schedule_unrolls_multiples_of_8_and_rows_shorter_than_a_vector(row, width, n_rows, pieces):
+    schedule, _ = schedule_of((100, row), "neg")
+    assert (schedule.width, schedule.n_rows, schedule.pieces) == (width, n_rows, pieces)
+    assert schedule_of((row,), "neg")[0] is ON_CPU
+
+
+def test_only_short_code_is_repeated_for_each_vector_of_a_row():
+    assert schedule_of((100, 64), *["neg"] * 16)[0].pieces == (16,) * 4
+    assert not schedule_of((100, 64), *["neg"] * 17)[0].pieces
+    assert not schedule_of((100, 64), "exp")[0].pieces
+    assert not schedule_of((100, 64), "neg", strides=((128, 2), (64, 1)))[0].pieces
+    assert not schedule_of((100, 64), "neg", n_places=1)[0].pieces
 
 
 def test_overlapping_vectors_need_no_narrow_ones():
-    assert on_cpu((100, 24), overlaps=True).width == 16
-    assert on_cpu((100, 12), overlaps=True).width == 8
+    assert schedule_of((100, 24), "exp")[0].width == 8
+    assert schedule_of((100, 24), "neg", n_places=1)[0].width == 16
+    assert schedule_of((100, 12), "neg", n_places=1)[0].width == 8
 
 
-@pytest.mark.parametrize(("sizes", "n"), [((3, 65, 24), 6), ((130, 40), 9), ((2, 3, 9000), 18)])
+@pytest.mark.parametrize(("row", "n_rows"), [(7, 64), (32, 64), (33, 16), (128, 16), (129, 1)])
+def test_coordinates_are_computed_once_for_several_rows(row, n_rows):
+    assert schedule_of((100, row), "neg", n_places=1)[0].n_rows == n_rows
+
+
+@pytest.mark.parametrize(
+    ("sizes", "n"), [((3, 165, 24), 3), ((3, 600, 7), 6), ((130, 40), 2), ((2, 3, 9000), 18)]
+)
 def test_units_cover_all_rows(sizes, n):
-    grid = Grid(sizes, ((1,) * len(sizes),))
-    assert units_of(grid, on_cpu(sizes, overlaps=False)) == n
+    schedule, grid = schedule_of(sizes, "neg")
+    assert units_of(grid, schedule) == n
 
 
 ROWS = [1, 2, 3, 4, 7, 8, 12, 15, 16, 17, 24, 31, 32, 33, 40, 100, 127, 128, 129, 130]
@@ -83,3 +116,41 @@ def test_moved_elements(cpu, row):
     np.testing.assert_array_equal(F.flip(array, (1,)).asnumpy(), x[:, ::-1])
     np.testing.assert_array_equal(F.roll(array, 2, 1).asnumpy(), np.roll(x, 2, 1))
     np.testing.assert_array_equal(F.tril(array).asnumpy(), np.tril(x))
+
+
+@operation
+def spread(x, v, u):
+    """Return a function of a matrix, a row and a column, in one kernel."""
+
+    def definition(x, v, u):
+        x, v, u = (cast(node, "float32") for node in (x, v, u))
+        return cast(x * ABS(v) + (v + 1.0) - u * u, "bfloat16" if is_narrow else "float32")
+
+    is_narrow = x.dtype == "bfloat16"
+    return computed(definition, x, v, u)
+
+
+def of_spread(n, row):
+    rng = np.random.default_rng(row)
+    x, v, u = (rng.integers(-3, 4, s).astype("f4") for s in ((n, row), (1, row), (n, 1)))
+    v[0, row // 2], v[0, -1] = np.nan, -0.0
+    return [x, v, u], x * np.abs(v) + (v + 1) - u * u
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("row", [8, 24, 49, 100, 129, 300, 4096, 4100])
+@pytest.mark.parametrize("n", [1, 63, 64, 150])
+def test_values_that_are_equal_in_all_rows_are_computed_once(cpu, n, row, dtype):
+    arrays, reference = of_spread(n, row)
+    arrays = [sycl_dnn.asarray(a, dtype=dtype, sycl_queue=cpu) for a in arrays]
+    result = F.astype(spread(*arrays), "float32").asnumpy()
+    np.testing.assert_array_equal(result, reference)
+
+
+def test_joined_launches_keep_values_of_their_own(cpu):
+    cases = [of_spread(*sizes) for sizes in ((100, 200), (70, 300), (90, 200))]
+    step = sycl_dnn.compile(lambda cases: [spread(*arrays) for arrays in cases])
+    on_device = [[dpnp.asarray(a, sycl_queue=cpu) for a in arrays] for arrays, _ in cases]
+    for result, (_, reference) in zip(step(on_device), cases, strict=True):
+        np.testing.assert_array_equal(result.asnumpy(), reference)
+    assert step.explain(on_device).n_steps == 1

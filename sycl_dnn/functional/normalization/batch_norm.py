@@ -113,18 +113,16 @@ def with_stats(
     if x.trace.is_compiled and not x.trace.training and x.dtype != "float64":
         return _by_primitive(x, mean, var, weight, bias, eps)
     wide = dtypes.wide(x.dtype)
-    center, variance, *scales = vectors_of(x, mean, var, weight)
+    vectors = vectors_of(x, mean, var, weight, bias)
 
-    def factor(variance: Node, *weight: Node) -> Node:
-        result = RSQRT(cast(variance, wide) + eps)
-        return result * cast(weight[0], wide) if weight else result
+    def definition(*nodes: Node) -> Node:
+        node, mean, variance, *others = (cast(v, wide) for v in nodes)
+        slope = RSQRT(variance + eps)
+        slope = slope * others[0] if weight is not None else slope
+        result = (node - mean) * slope
+        return cast(result + others[-1] if bias is not None else result, x.dtype)
 
-    def definition(node: Node, mean: Node, slope: Node, *shift: Node) -> Node:
-        result = (cast(node, wide) - cast(mean, wide)) * slope
-        return cast(result + cast(shift[0], wide) if shift else result, node.dtype)
-
-    slope = computed(factor, variance, *scales)
-    return computed(definition, x, center, slope, *vectors_of(x, bias))
+    return computed(definition, x, *vectors)
 
 
 def _by_primitive(

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Iteration spaces and schedules of element-wise kernels, chosen by sizes and strides."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from sycl_dnn.kernels.expression import COSTLY, INDEXED, Expression
+
+
+class Schedule(NamedTuple):
+    """The work distribution of a kernel.
+
+    Attributes
+    ----------
+    width : int
+        Elements per vector of a work-item.
+    n_items : int
+        Work-items per group.
+    span : int
+        Elements along the innermost axis that a group processes at a time.
+    n_rows : int
+        Rows that a group processes at a time.
+    pieces : tuple of int
+        Widths of the vectors of such a row, which are unrolled; if empty, one vector of all rows
+        precedes the next one.
+    kept_row : int
+        Maximum length of a row of ``kept_terms``, which a group computes once; 0 for none.
+    """
+
+    width: int
+    n_items: int
+    span: int
+    n_rows: int = 1
+    pieces: tuple[int, ...] = ()
+    kept_row: int = 0
+
+    @property
+    def cut(self) -> tuple[int, int]:
+        """The axis that units divide, and the length of a unit along it."""
+        return (-2, self.n_rows) if self.n_rows > 1 else (-1, self.span)
+
+
+ON_CPU = Schedule(width=16, n_items=1, span=4096)
+ON_GPU = Schedule(width=4, n_items=64, span=1024)
+#: Length of short rows, and how many are processed at a time, one vector of all before the next.
+_SHORT_ROWS = {32: 64, 128: 16}
+_SHORT_ROW = max(_SHORT_ROWS)
+#: Maximum number of terms of a row's code, which is repeated for each of its vectors.
+_FEW_TERMS = 16
+#: Maximum length and number of rows of values that are equal in all rows; minimum number of these.
+_KEPT_ROW, _MOST_KEPT, _MANY_ROWS = 4096, 4, 64
+
+
+class Grid(NamedTuple):
+    """The iteration space of a kernel, with as few axes as possible.
+
+    Attributes
+    ----------
+    sizes : tuple of int
+        Outermost first; at least one.
+    strides : tuple of tuple of int
+        Of each array along each axis, in elements.
+    """
+
+    sizes: tuple[int, ...]
+    strides: tuple[tuple[int, ...], ...]
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Stride classes known at compile time: 0, 1 (innermost axis), or n (any)."""
+        last = len(self.sizes) - 1
+        return tuple(
+            "".join("0" if s == 0 else "1" if s == 1 and k == last else "n" for k, s in axes)
+            for axes in map(enumerate, self.strides)
+        )
+
+    @property
+    def passed_strides(self) -> list[int]:
+        """Strides passed to the kernel at launch: those of class n, in order."""
+        pairs = zip(self.classes, self.strides, strict=True)
+        return [s for kinds, of in pairs for kind, s in zip(kinds, of, strict=True) if kind == "n"]
+
+    def check(self, name: str) -> None:
+        """Raise NotImplementedError for arrays of 2**31 elements: kernels use 32-bit indices."""
+        for along in self.strides:
+            span = 1 + sum((n - 1) * s for n, s in zip(self.sizes, along, strict=True))
+            if span >= 1 << 31:
+                raise NotImplementedError(
+                    f"{name}: arrays must span fewer than 2**31 elements, got {span}"
+                )
+
+
+def grid_of(sizes: Sequence[int], strides: Sequence[Sequence[int]]) -> Grid:
+    """Return the grid for arrays with these strides; drop axes of size 1 and merge others."""
+    merged: list[int] = []
+    of_arrays: list[list[int]] = [[] for _ in strides]
+    for axis, size in enumerate(sizes):
+        if size == 1:
+            continue
+        along = [array[axis] for array in strides]
+        if merged and all(steps[-1] == s * size for steps, s in zip(of_arrays, along, strict=True)):
+            merged[-1] *= size
+            for steps, s in zip(of_arrays, along, strict=True):
+                steps[-1] = s
+        else:
+            merged.append(size)
+            for steps, s in zip(of_arrays, along, strict=True):
+                steps.append(s)
+    if not merged:
+        return Grid((1,), tuple((0,) for _ in strides))
+    return Grid(tuple(merged), tuple(map(tuple, of_arrays)))
+
+
+def units_of(grid: Grid, schedule: Schedule) -> int:
+    """Return the number of work units, each a span along the innermost axis, or some rows."""
+    axis, length = schedule.cut
+    return math.prod(grid.sizes[:axis]) * -(-grid.sizes[axis] // length)
+
+
+def on_cpu(expression: Expression, grid: Grid) -> Schedule:
+    """Return the schedule of an expression over a grid on a CPU.
+
+    Rows are read in the order of memory, which is several times faster beyond the caches than
+    columns of vectors. Vectors of short rows are unrolled, since a loop would start and end all the
+    time: those of multiples of 8, such as channels, and of less than a vector. A kernel for each
+    other length would take too long to compile; these have vectors that leave few single elements.
+    Coordinates are computed once for the vectors of a column.
+    """
+    row, schedule = grid.sizes[-1], ON_CPU
+    if len(grid.sizes) == 1:
+        return schedule
+    is_indexed = bool(expression.n_places or expression.sources)
+    if row <= _SHORT_ROW:
+        if (row % 8 == 0 or row < schedule.width) and _is_plain(expression, grid):
+            return schedule._replace(n_rows=schedule.span // row, pieces=_pieces(row))
+        schedule = schedule._replace(width=_width(row, overlaps=bool(expression.n_places)))
+        if is_indexed or row < ON_CPU.width:
+            n_rows = next(n for longest, n in _SHORT_ROWS.items() if row <= longest)
+            return schedule._replace(n_rows=n_rows)
+    keeps = len(grid.sizes) == 2 and row <= _KEPT_ROW and grid.sizes[0] >= _MANY_ROWS
+    if keeps and 0 < len(kept_terms(expression, grid.classes)) <= _MOST_KEPT:
+        schedule = schedule._replace(kept_row=_KEPT_ROW)
+    return schedule
+
+
+def _is_plain(expression: Expression, grid: Grid) -> bool:
+    """Whether the code for a vector is short."""
+    is_indexed = bool(expression.n_places or expression.sources)
+    is_apart = any(kinds[-1] == "n" for kinds in grid.classes)
+    is_costly = any(term.operation in COSTLY for term in expression.terms)
+    return not (is_indexed or is_apart or is_costly) and len(expression.terms) <= _FEW_TERMS
+
+
+def _pieces(row: int) -> tuple[int, ...]:
+    """Return widths of vectors, descending, that cover a row."""
+    n_vectors, rest = divmod(row, ON_CPU.width)
+    widths = [1 << bit for bit in reversed(range(rest.bit_length())) if rest >> bit & 1]
+    return (*[ON_CPU.width] * n_vectors, *widths)
+
+
+def _width(row: int, *, overlaps: bool) -> int:
+    """Return the width of vectors that leave the fewest single elements.
+
+    ``overlaps``: the last vector of a row overlaps the one before it.
+    """
+
+    def n_steps(width: int) -> int:
+        n_vectors, rest = divmod(row, width)
+        return n_vectors + (1 if rest and n_vectors and overlaps else rest)
+
+    return min((16, 8, 4), key=n_steps)
+
+
+def steady_along(axis: int, expression: Expression, classes: Sequence[str]) -> set[int]:
+    """Return the inputs and terms that are the same all along an axis."""
+    steady = {n for n in range(len(expression.inputs)) if classes[n][axis] == "0"}
+    for n, term in enumerate(expression.terms, len(expression.inputs)):
+        if term.operation not in INDEXED and steady.issuperset(term.operands):
+            steady.add(n)
+    return steady
+
+
+def kept_terms(expression: Expression, classes: Sequence[str]) -> list[int]:
+    """Return computed float32 terms that are equal in all rows and that other terms read."""
+    steady, n_inputs = steady_along(-2, expression, classes), len(expression.inputs)
+    uniform = steady_along(-1, expression, classes)
+    others = [n for n in range(n_inputs, n_inputs + len(expression.terms)) if n not in steady]
+    read = {operand for n in others for operand in expression.operands_of(n)}
+    return [
+        n
+        for n in sorted(read & steady - uniform)
+        if n >= n_inputs
+        and expression.dtype_of(n) == "float32"
+        and expression.terms[n - n_inputs].operation not in ("cast", "number")
+    ]
