@@ -24,8 +24,8 @@ class Schedule(NamedTuple):
     n_rows : int
         Rows that a group processes at a time.
     pieces : tuple of int
-        Widths of the vectors of such a row, which are unrolled; if empty, one vector of all rows
-        precedes the next one.
+        Widths of the vectors of such a row, which are unrolled; empty for a loop over vectors,
+        which is outside that over rows if terms depend on coordinates.
     kept_row : int
         Maximum length of a row of ``kept_terms``, which a group computes once; 0 for none.
     """
@@ -45,9 +45,9 @@ class Schedule(NamedTuple):
 
 ON_CPU = Schedule(width=16, n_items=1, span=4096)
 ON_GPU = Schedule(width=4, n_items=64, span=1024)
-#: Length of short rows, and how many are processed at a time, one vector of all before the next.
-_SHORT_ROWS = {32: 64, 128: 16}
-_SHORT_ROW = max(_SHORT_ROWS)
+#: Maximum length of short rows, and how many are processed at a time unless they are unrolled; of
+#: those whose terms depend on coordinates, a column of as many vectors stays in the cache.
+_SHORT_ROW, _N_ROWS, _COLUMN = 128, 64, 16
 #: Maximum number of terms of a row's code, which is repeated for each of its vectors.
 _FEW_TERMS = 16
 #: Maximum length and number of rows of values that are equal in all rows; minimum number of these.
@@ -132,14 +132,12 @@ def on_cpu(expression: Expression, grid: Grid) -> Schedule:
     row, schedule = grid.sizes[-1], ON_CPU
     if len(grid.sizes) == 1:
         return schedule
-    is_indexed = bool(expression.n_places or expression.sources)
     if row <= _SHORT_ROW:
         if (row % 8 == 0 or row < schedule.width) and _is_plain(expression, grid):
             return schedule._replace(n_rows=schedule.span // row, pieces=_pieces(row))
-        schedule = schedule._replace(width=_width(row, overlaps=bool(expression.n_places)))
-        if is_indexed or row < ON_CPU.width:
-            n_rows = next(n for longest, n in _SHORT_ROWS.items() if row <= longest)
-            return schedule._replace(n_rows=n_rows)
+        n_rows = _COLUMN if row > 32 and expression.is_indexed else _N_ROWS
+        width = _width(row, overlaps=bool(expression.n_places))
+        schedule = schedule._replace(width=width, n_rows=n_rows)
     keeps = len(grid.sizes) == 2 and row <= _KEPT_ROW and grid.sizes[0] >= _MANY_ROWS
     if keeps and 0 < len(kept_terms(expression, grid.classes)) <= _MOST_KEPT:
         schedule = schedule._replace(kept_row=_KEPT_ROW)
@@ -148,10 +146,10 @@ def on_cpu(expression: Expression, grid: Grid) -> Schedule:
 
 def _is_plain(expression: Expression, grid: Grid) -> bool:
     """Whether the code for a vector is short."""
-    is_indexed = bool(expression.n_places or expression.sources)
-    is_apart = any(kinds[-1] == "n" for kinds in grid.classes)
+    if expression.is_indexed or any(kinds[-1] == "n" for kinds in grid.classes):
+        return False
     is_costly = any(term.operation in COSTLY for term in expression.terms)
-    return not (is_indexed or is_apart or is_costly) and len(expression.terms) <= _FEW_TERMS
+    return not is_costly and len(expression.terms) <= _FEW_TERMS
 
 
 def _pieces(row: int) -> tuple[int, ...]:

@@ -145,8 +145,12 @@ class ElementwiseWriter:
                 self._along(starts, start, stop)
             elif pieces:
                 self._rows((start, stop), starts, offsets, pieces)
-            else:
+            elif self._expression.is_indexed:
                 self._along(starts, self._constant(0), self._sizes[-1], (start, stop))
+            else:
+                with k.loop(start, stop, one) as row:
+                    row_starts = self._row_starts(starts, row)
+                    self._along(row_starts, self._constant(0), self._sizes[-1])
             count_on(k, coordinates, sizes)
 
     def _keep(self) -> None:
@@ -234,15 +238,16 @@ class ElementwiseWriter:
         vectors = list(zip(places, widths, strict=True))
         steady = [self._values(starts, place, width, of_all) for place, width in vectors]
         with self._kernel.loop(*rows, self._constant(1)) as row:
-            steps = [of[-2] for of in self._strides]
-            pairs = zip(starts, steps, strict=True)
-            row_starts = [
-                self._sum([start, self._scaled(row, s)]) if s else start for start, s in pairs
-            ]
+            row_starts = self._row_starts(starts, row)
             values = self._values(row_starts, places[0], 1, of_row, steady[0])
             uniform = {n: values[n] for n in of_row}
             for (place, width), of_place in zip(vectors, steady, strict=True):
                 self._elements(row_starts, place, width, uniform | of_place)
+
+    def _row_starts(self, starts: list[Value], row: Value) -> list[Value]:
+        """Return each array's offset at a row."""
+        pairs = zip(starts, [of[-2] for of in self._strides], strict=True)
+        return [self._sum([start, self._scaled(row, s)]) if s else start for start, s in pairs]
 
     def _steady(self, axis: int) -> list[int]:
         """Return the inputs and terms that are the same all along an axis, in order."""

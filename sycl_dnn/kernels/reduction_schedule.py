@@ -126,7 +126,8 @@ def whole_schedule(
     size, is_rows = grid.sizes[lanes], grid.kinds[lanes] == "r"
     is_dense = any(along[lanes] == 1 for along in grid.strides)
     if is_cpu:
-        width, n_items = _width(size, 16), 1
+        # The second of two vectors of 16 would compute at most half of its lanes.
+        width, n_items = _width(size, 8 if is_rows and 16 < size <= 24 else 16), 1
     else:
         n_items = 64
         width = _width(size, 4) if is_dense and size >= 4 * n_items else 1

@@ -34,7 +34,7 @@ def schedule_of(sizes, *operations, strides=None, n_places=0):
 @pytest.mark.parametrize(
     ("row", "width", "n_rows", "pieces"),
     [(1, 16, 4096, (1,)), (3, 16, 1365, (2, 1)), (15, 16, 273, (8, 4, 2, 1)), (16, 16, 256, (16,))]
-    + [(24, 16, 170, (16, 8)), (31, 8, 1, ()), (33, 16, 1, ()), (49, 16, 1, ())]
+    + [(24, 16, 170, (16, 8)), (31, 8, 64, ()), (33, 16, 64, ()), (49, 16, 64, ())]
     + [(120, 16, 34, (16,) * 7 + (8,)), (128, 16, 32, (16,) * 8), (129, 16, 1, ())],
 )
 def test_schedule_unrolls_multiples_of_8_and_rows_shorter_than_a_vector(row, width, n_rows, pieces):

@@ -160,7 +160,7 @@ def test_gradients_of_a_use_before_an_update_read_the_old_statistics(queue):
     def read_on_both_sides(x, weight):
         return F.batch_norm(both(x, weight, (mean, var)), mean, var)
 
-    with pytest.raises(ValueError, match="running_mean must not be updated after a use"):
+    with pytest.raises(ValueError, match="running_(mean|var) must not be updated after a use"):
         sycl_dnn.vjp(read_on_both_sides, x, weight)
 
 
