@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Captured values whose change equality, length or an instance's attributes do not show."""
 
-import array
 import collections
 import dataclasses
-import decimal
 import enum
 import itertools
-import operator
 import sys
+import textwrap
 import types
 import weakref
 
@@ -84,291 +82,120 @@ class Numbers:
     factor: float = 1.0
 
 
-def by_order_of_a_dict():
-    held = {"a": 1.0, "b": 2.0}
-
-    def change():
-        held["a"] = held.pop("a")
-
-    return (lambda x: x * next(iter(held.values()))), change
-
-
-def by_order_of_an_ordered_dict():
-    held = collections.OrderedDict(a=1.0, b=2.0)
-    return (lambda x: x * list(held.values())[0]), lambda: held.move_to_end("a")
-
-
-def by_class_of_a_key():
-    held = {1: None}
-
-    def change():
-        held.clear()
-        held[1.0] = None
-
-    return (lambda x: x * (2.0 if type(list(held)[0]) is float else 1.0)), change
-
-
-def by_attribute_of_a_list():
-    held = ScaledList([1.0])
-    return (lambda x: x * held.factor), lambda: setattr(held, "factor", 2.0)
-
-
-def by_attribute_of_a_class_of_lists():
-    ScaledList.factor, held = 1.0, ScaledList([1.0])
-    return (lambda x: x * held.factor), lambda: setattr(ScaledList, "factor", 2.0)
-
-
-def by_attribute_of_a_text():
-    held = Text("a")
-    return (lambda x: x * held.factor), lambda: setattr(held, "factor", 2.0)
-
-
-def by_method_of_a_list():
-    held = ScaledList([1.0])
-    return (lambda x: x * held.scaled()), double_settings
-
-
-def by_overridden_access():
-    held = ScaledDict(a=1.0)
-    return (lambda x: x * held["a"]), double_settings
-
-
-def by_method_of_a_named_tuple():
-    held = ScaledTuple(1.0, 2.0)
-    return (lambda x: x * held.a * held.scaled()), double_settings
-
-
-def by_method_of_a_number():
-    held = ScaledFloat(1.0)
-    return (lambda x: x * held.scaled()), double_settings
-
-
-def by_method_of_an_enumeration():
-    held = Function.DOUBLE
-    return (lambda x: held.of(x)), double_settings
-
-
-def by_attribute_of_a_metaclass():
-    Meta.factor = 1.0
-    return (lambda x: x * OfMeta.factor), lambda: setattr(Meta, "factor", 2.0)
-
-
-def by_getter_of_a_library():
-    held = [operator.itemgetter(0)]
-    pair = (1.0, 2.0)
-    return (lambda x: x * held[0](pair)), lambda: held.__setitem__(0, operator.itemgetter(1))
-
-
-def by_large_numpy_array():
-    held = [np.ones(5000)]
-    return (lambda x: x * float(held[0][7])), lambda: held.__setitem__(0, np.full(5000, 2.0))
-
-
-def by_write_to_a_large_numpy_array():
-    held = np.ones(5000)
-    return (lambda x: x * float(held[4999])), lambda: held.__setitem__(4999, 2.0)
+#: By name: what a function holds, the factor that it reads of that, and what makes 2 of the 1.
+CHANGES = {
+    "order of a dict": (
+        "held = {'a': 1.0, 'b': 2.0}", "next(iter(held.values()))", "held['a'] = held.pop('a')"),
+    "order of an ordered dict": (
+        "held = collections.OrderedDict(a=1.0, b=2.0)", "list(held.values())[0]",
+        "held.move_to_end('a')"),
+    "class of a key": (
+        "held = {1: None}", "2.0 if type(list(held)[0]) is float else 1.0",
+        "held.clear(); held[1.0] = None"),
+    "attribute of a list": ("held = ScaledList([1.0])", "held.factor", "held.factor = 2.0"),
+    "attribute of a class of lists": (
+        "ScaledList.factor, held = 1.0, ScaledList([1.0])", "held.factor",
+        "ScaledList.factor = 2.0"),
+    "attribute of a text": ("held = Text('a')", "held.factor", "held.factor = 2.0"),
+    "method of a list": ("held = ScaledList([1.0])", "held.scaled()", "double_settings()"),
+    "overridden access": ("held = ScaledDict(a=1.0)", "held['a']", "double_settings()"),
+    "method of a named tuple": (
+        "held = ScaledTuple(1.0, 2.0)", "held.a * held.scaled()", "double_settings()"),
+    "method of a number": ("held = ScaledFloat(1.0)", "held.scaled()", "double_settings()"),
+    "method of an enumeration": ("held = Function.DOUBLE", "held.of(1.0)", "double_settings()"),
+    "attribute of a metaclass": ("Meta.factor = 1.0", "OfMeta.factor", "Meta.factor = 2.0"),
+    "getter of a library": (
+        "held, pair = [operator.itemgetter(0)], (1.0, 2.0)", "held[0](pair)",
+        "held[0] = operator.itemgetter(1)"),
+    "large NumPy array": (
+        "held = [np.ones(5000)]", "float(held[0][7])", "held[0] = np.full(5000, 2.0)"),
+    "write to a large NumPy array": (
+        "held = np.ones(5000)", "float(held[4999])", "held[4999] = 2.0"),
+    "NumPy objects": ("held = np.array([1.0], dtype=object)", "held[0]", "held[0] = 2.0"),
+    "set of functions": (
+        "held = {lambda: 1.0}", "next(iter(held))()", "held.clear(); held.add(lambda: 2.0)"),
+    "class of an element": (
+        "held = {1}", "2.0 if list(held)[0] is True else 1.0", "held.clear(); held.add(True)"),
+    "deque": ("held = collections.deque([1.0])", "held[0]", "held[0] = 2.0"),
+    "default factory": (
+        "held = collections.defaultdict(lambda: 1.0)", "held.default_factory()",
+        "held.default_factory = lambda: 2.0"),
+    "view of a dict": (
+        "inner = {'a': 1.0}; held = types.MappingProxyType(inner)", "held['a']",
+        "inner['a'] = 2.0"),
+    "array of the standard library": (
+        "held = array.array('d', [1.0])", "held[0]", "held[0] = 2.0"),
+    "bytes": ("held = bytearray([1])", "float(held[0])", "held[0] = 2"),
+    "memory view": (
+        "inner = bytearray([1]); held = memoryview(inner)", "float(held[0])", "inner[0] = 2"),
+    "decimal": (
+        "held = [decimal.Decimal(1)]", "float(held[0])", "held[0] = decimal.Decimal(2)"),
+    "weak reference": (
+        "inner = Settings(); held = weakref.ref(inner)", "held().scale", "inner.scale = 2.0"),
+    "type of elements": (
+        "held = [list[str]]", "2.0 if held[0] == list[int] else 1.0", "held[0] = list[int]"),
+    "end of a range": (
+        "held = [range(0, 1, 3)]", "float(held[0].stop)", "held[0] = range(0, 2, 3)"),
+    "class of the start of a slice": (
+        "held = [slice(1, 2)]", "2.0 if held[0].start is True else 1.0",
+        "held[0] = slice(True, 2)"),
+    "lazy attribute of a module": (
+        "held, values = types.ModuleType('lazy'), {'factor': 1.0}\n"
+        "held.__getattr__ = lambda name: values[name]", "held.factor", "values['factor'] = 2.0"),
+    "new attribute of a module": (
+        "held = types.ModuleType('growing')", "getattr(held, 'factor', 1.0)", "held.factor = 2.0"),
+    "new attribute of a class": (
+        "class Held: pass\nheld = Held()", "getattr(held, 'factor', 1.0)", "Held.factor = 2.0"),
+    "function attribute": ("", "function.factor", "function.factor = 2.0"),
+    "globals": ("", "globals()['factor']", "globals()['factor'] = 2.0"),
+    "evaluated text": ("", "eval('factor * 1')", "globals()['factor'] = 2.0"),
+    "library that reads a dataclass": (
+        "held = Numbers()", "dataclasses.astuple(held)[0]", "held.factor = 2.0"),
+    "element of a set": ("held = {1.0}", "max(held)", "held.add(2.0)"),
+    "slot": ("held = Slotted(); held.factor = 1.0", "held.factor", "held.factor = 2.0"),
+    "slot that was empty": ("held = Slotted()", "or_one(lambda: held.factor)", "held.factor = 2.0"),
+    "variable that had no value": (
+        "held = None; del held", "or_one(lambda: held)", "nonlocal held; held = 2.0"),
+    "replaced module": (
+        "list_module(1.0)", "imported().factor", "list_module(2.0)"),
+}  # fmt: skip
 
 
-def by_numpy_objects():
-    held = np.array([1.0], dtype=object)
-    return (lambda x: x * held[0]), lambda: held.__setitem__(0, 2.0)
+def or_one(read):
+    try:
+        return read()
+    except (AttributeError, NameError):
+        return 1.0
 
 
-def by_set_of_functions():
-    held = {lambda: 1.0}
+def list_module(factor):
+    sys.modules["replaced_module"] = module = types.ModuleType("replaced_module")
+    module.factor = factor
 
+
+def imported():
+    import replaced_module as found
+
+    return found
+
+
+def of_texts(held, factor, change):
+    """Return a function that captures what it holds, and the function that changes that."""
+    change = textwrap.indent(change.replace("; ", "\n"), " " * 8)
+    scope = globals() | {"factor": 1.0}
+    text = f"""
+import array, collections, dataclasses, decimal, operator
+def create():
+{textwrap.indent(held.replace("; ", chr(10)), " " * 4)}
     def function(x):
-        (only,) = held
-        return x * only()
-
+        return x * ({factor})
     def change():
-        held.clear()
-        held.add(lambda: 2.0)
-
-    return function, change
-
-
-def by_class_of_an_element():
-    held = {1}
-
-    def change():
-        held.clear()
-        held.add(True)
-
-    return (lambda x: x * (2.0 if list(held)[0] is True else 1.0)), change
-
-
-def by_deque():
-    held = collections.deque([1.0])
-    return (lambda x: x * held[0]), lambda: held.__setitem__(0, 2.0)
-
-
-def by_default_factory():
-    held = collections.defaultdict(lambda: 1.0)
-    return (
-        lambda x: x * held.default_factory(),
-        lambda: setattr(held, "default_factory", lambda: 2.0),
-    )
-
-
-def by_view_of_a_dict():
-    inner = {"a": 1.0}
-    held = types.MappingProxyType(inner)
-    return (lambda x: x * held["a"]), lambda: inner.update(a=2.0)
-
-
-def by_array_of_the_standard_library():
-    held = array.array("d", [1.0])
-    return (lambda x: x * held[0]), lambda: held.__setitem__(0, 2.0)
-
-
-def by_bytes():
-    held = bytearray([1])
-    return (lambda x: x * float(held[0])), lambda: held.__setitem__(0, 2)
-
-
-def by_memory_view():
-    inner = bytearray([1])
-    held = memoryview(inner)
-    return (lambda x: x * float(held[0])), lambda: inner.__setitem__(0, 2)
-
-
-def by_decimal():
-    held = [decimal.Decimal(1)]
-    return (lambda x: x * float(held[0])), lambda: held.__setitem__(0, decimal.Decimal(2))
-
-
-def by_weak_reference():
-    inner = Settings()
-    held = weakref.ref(inner)
-    return (lambda x: x * held().scale), lambda: setattr(inner, "scale", 2.0)
-
-
-def by_type_of_elements():
-    held = [list[str]]
-    return (
-        lambda x: x * (2.0 if held[0] == list[int] else 1.0),
-        lambda: held.__setitem__(0, list[int]),
-    )
-
-
-def by_end_of_a_range():
-    held = [range(0, 1, 3)]
-    return (lambda x: x * float(held[0].stop)), lambda: held.__setitem__(0, range(0, 2, 3))
-
-
-def by_class_of_the_start_of_a_slice():
-    held = [slice(1, 2)]
-    return (
-        lambda x: x * (2.0 if held[0].start is True else 1.0),
-        lambda: held.__setitem__(0, slice(True, 2)),
-    )
-
-
-def by_lazy_attribute_of_a_module():
-    held, values = types.ModuleType("lazy"), {"factor": 1.0}
-    held.__getattr__ = lambda name: values[name]
-    return (lambda x: x * held.factor), lambda: values.update(factor=2.0)
-
-
-def by_new_attribute_of_a_module():
-    held = types.ModuleType("growing")
-    return (lambda x: x * getattr(held, "factor", 1.0)), lambda: setattr(held, "factor", 2.0)
-
-
-def by_new_attribute_of_a_class():
-    class Held:
-        pass
-
-    held = Held()
-    return (lambda x: x * getattr(held, "factor", 1.0)), lambda: setattr(Held, "factor", 2.0)
-
-
-def by_function_attribute():
-    def function(x):
-        return x * function.factor
-
+{change}
     function.factor = 1.0
-    return function, lambda: setattr(function, "factor", 2.0)
-
-
-def _of_a_scope(expression):
-    scope = {"factor": 1.0}
-    exec(f"def function(x):\n    return x * {expression}", scope)
-    return scope["function"], lambda: scope.update(factor=2.0)
-
-
-def by_globals():
-    return _of_a_scope("globals()['factor']")
-
-
-def by_evaluated_text():
-    return _of_a_scope("eval('factor * 1')")
-
-
-def by_library_reading_a_dataclass():
-    held = Numbers()
-
-    def function(x):
-        return x * dataclasses.astuple(held)[0]
-
-    return function, lambda: setattr(held, "factor", 2.0)
-
-
-def by_element_of_a_set():
-    held = {1.0}
-    return (lambda x: x * max(held)), lambda: held.add(2.0)
-
-
-def by_slot():
-    held = Slotted()
-    held.factor = 1.0
-    return (lambda x: x * held.factor), lambda: setattr(held, "factor", 2.0)
-
-
-def by_slot_that_was_empty():
-    held = Slotted()
-
-    def function(x):
-        try:
-            return x * held.factor
-        except AttributeError:
-            return x
-
-    return function, lambda: setattr(held, "factor", 2.0)
-
-
-def by_variable_that_had_no_value():
-    def function(x):
-        try:
-            return x * factor
-        except NameError:
-            return x
-
-    def change():
-        nonlocal factor
-        factor = 2.0
-
-    factor = None
-    del factor
     return function, change
-
-
-def by_replaced_module():
-    def listed(factor):
-        sys.modules["replaced_module"] = module = types.ModuleType("replaced_module")
-        module.factor = factor
-
-    def function(x):
-        import replaced_module as found
-
-        return x * found.factor
-
-    listed(1.0)
-    return function, lambda: listed(2.0)
-
-
-CHANGES = [value for name, value in list(globals().items()) if name.startswith("by_")]
+"""
+    exec(text, scope)
+    return scope["create"]()
 
 
 @pytest.fixture(autouse=True)
@@ -378,10 +205,10 @@ def _settings():
     sys.modules.pop("replaced_module", None)
 
 
-@pytest.mark.parametrize("make", CHANGES, ids=lambda make: make.__name__)
-def test_what_changed_is_seen(make, queue):
+@pytest.mark.parametrize("name", CHANGES)
+def test_what_changed_is_seen(name, queue):
     x = dpnp.ones(3, dtype="f4", sycl_queue=queue)
-    function, change = make()
+    function, change = of_texts(*CHANGES[name])
     call = sycl_dnn.compile(function)
     assert dpnp.asnumpy(call(x)).tolist() == [1, 1, 1]
     change()
