@@ -18,11 +18,6 @@ def x(queue):
     return dpnp.asarray(VALUES, sycl_queue=queue)
 
 
-def captured_mask(x):
-    held = dpnp.asarray(VALUES > 0, sycl_queue=x.sycl_queue)
-    return lambda x: (x[held] ** 2).sum()
-
-
 CASES = {
     "mask": lambda x: (x[x > 0] ** 2).sum(),
     "mask of two axes": lambda x: (x.reshape(2, 3)[x.reshape(2, 3) > 0] ** 2).sum(),

@@ -2,7 +2,7 @@
 import dpnp
 import numpy as np
 import pytest
-from functional.case import Case, Spec
+from functional.case import Case, Spec, queue_of
 from functional.checks import checked
 from functional.on_device import to_device, to_numpy
 
@@ -15,7 +15,6 @@ def _numbers(shape, high, **traits):
 
 
 def case(name, indices, weight, **options):
-    """A case whose gradient is independent of the options, so that finite differences check it."""
     return Case(f"embedding-{name}", F.embedding, (indices, weight), options,
                 "embedding", on_gpu=True)  # fmt: skip
 
@@ -34,48 +33,14 @@ CASES = [
     case("reversed", _numbers((6, 4), 11, layout="reversed"), Spec((11, 5), layout="reversed")),
     case("transposed", _numbers((6, 4), 11, layout="transposed"),
          Spec((11, 5), layout="transposed")),
+    *(case(f"options-{i}", _numbers((9, 4), 6), Spec((6, 3)), **options)
+      for i, options in enumerate((
+          {"padding_idx": 3}, {"padding_idx": -1}, {"scale_grad_by_freq": True},
+          {"padding_idx": 0, "scale_grad_by_freq": True},
+      ))),
 ]  # fmt: skip
 CASES += [c.as_dtype(d) for c in CASES[:3] for d in ("bfloat16", "float16")]
 TestCases = checked(CASES, sweep=2)
-
-
-OPTIONS = [
-    {},
-    {"padding_idx": 3},
-    {"padding_idx": -1},
-    {"scale_grad_by_freq": True},
-    {"padding_idx": 0, "scale_grad_by_freq": True},
-]
-
-
-def _gradient(indices, weight, dy, padding_idx=None, scale_grad_by_freq=False):
-    result = np.zeros_like(weight)
-    np.add.at(result, indices, dy)
-    if scale_grad_by_freq:
-        result /= np.maximum(np.bincount(indices.ravel(), minlength=len(weight)), 1)[:, None]
-    if padding_idx is not None:
-        result[padding_idx] = 0
-    return result
-
-
-@pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_options_of_the_gradient(options, queue):
-    rng = np.random.default_rng(0)
-    indices, weight = rng.integers(0, 6, (9, 4)), rng.standard_normal((6, 3))
-    y, pullback = sycl_dnn.vjp(
-        F.embedding, to_device(indices, "int64", queue), to_device(weight, "float32", queue),
-        **options,
-    )  # fmt: skip
-    dy = rng.standard_normal(y.shape)
-    none, grad = pullback(to_device(dy, "float32", queue))
-    assert none is None
-    expected = _gradient(indices, weight, dy, **options)
-    np.testing.assert_allclose(to_numpy(grad), expected, atol=2e-5)
-    torch = pytest.importorskip("torch")
-    w = torch.tensor(weight, requires_grad=True)
-    actual = torch.nn.functional.embedding(torch.tensor(indices), w, **options)
-    (truth,) = torch.autograd.grad(actual, [w], torch.tensor(dy))
-    np.testing.assert_allclose(to_numpy(grad), truth.numpy(), atol=2e-5)
 
 
 def test_gradient_is_exact(queue):
@@ -180,71 +145,47 @@ def test_one_hot(shape, num_classes, queue):
     n = values.max() + 1 if num_classes == -1 else num_classes
     assert result.dtype == np.int64
     np.testing.assert_array_equal(dpnp.asnumpy(result), np.eye(n, dtype=int)[values])
-    torch = pytest.importorskip("torch")
-    truth = torch.nn.functional.one_hot(torch.tensor(values), num_classes)
-    np.testing.assert_array_equal(dpnp.asnumpy(result), truth.numpy())
 
 
-def _bags(indices, offsets, include_last_offset):
-    """Return the rows of each bag as lists of positions in ``indices``."""
-    if offsets is None:
-        return list(np.arange(indices.size).reshape(indices.shape))
-    ends = offsets[1:] if include_last_offset else [*offsets[1:], indices.size]
-    return [np.arange(a, b) for a, b in zip(offsets, ends, strict=False)]
+def _bag_case(name, shape, offsets=None, is_weighted=False, is_compiled=False, **options):
+    """A case of bags whose offsets are given, of indices that include the one of ``padding``."""
+
+    def bags(indices, weight, *factors):
+        place = {"sycl_queue": queue_of(weight)}
+        ends = offsets and dpnp.asarray(offsets, **place)
+        given = factors[0] if factors else None
+        return F.embedding_bag(indices, weight, ends, per_sample_weights=given, **options)
+
+    def by_torch(indices, weight, *factors):
+        import torch
+
+        ends = offsets and torch.tensor(offsets)
+        given = factors[0] if factors else None
+        bag = torch.nn.functional.embedding_bag
+        return bag(indices, weight, ends, per_sample_weights=given, **options)
+
+    args = [_numbers(shape, 4), Spec((4, 5))]
+    args += [Spec(shape, differentiable=False)] if is_weighted else []
+    function = sycl_dnn.compile(bags) if is_compiled else bags
+    return Case(f"bags-{name}", function, tuple(args), torch=by_torch)
 
 
-def _reduced(indices, weight, offsets, mode, factors, last, padding):
-    """Return the result, and the gradient of the table for gradients that are all 1."""
-    flat, scale = indices.ravel(), np.ones(indices.size) if factors is None else factors.ravel()
-    result, gradient = [], np.zeros_like(weight)
-    for bag in _bags(indices, offsets, last):
-        bag = [i for i in bag if flat[i] != padding]
-        rows = np.array([weight[flat[i]] * scale[i] for i in bag])
-        if not bag:
-            result.append(np.zeros(weight.shape[1]))
-        elif mode == "max":
-            result.append(rows.max(axis=0))
-            np.add.at(gradient, (flat[bag][rows.argmax(axis=0)], np.arange(weight.shape[1])), 1)
-        else:
-            n = len(bag) if mode == "mean" else 1
-            result.append(rows.sum(axis=0) / n)
-            np.add.at(gradient, flat[bag], scale[bag][:, None] / n)
-    return np.array(result), gradient
-
-
-LISTS = ([2, 6, 2, 2, 0, 1, 1, 3, 5, 4, 2], [0, 0, 3, 7, 11])
-ROWS = [([2, 2, 2], [1, 6, 0], [0, 2, 2])]
-
-
-@pytest.mark.parametrize("padding", [None, 2], ids=["", "padding"])
-@pytest.mark.parametrize(
-    ("indices", "offsets", "mode", "weighted", "last"),
-    [
-        (ROWS[0], None, "mean", False, False), (ROWS[0], None, "sum", True, False),
-        (ROWS[0], None, "max", False, False), (*LISTS, "mean", False, False),
-        (*LISTS, "sum", True, False), (*LISTS, "sum", False, True),
-    ],
-)  # fmt: skip
-@pytest.mark.sweep(2)
-def test_bags(indices, offsets, mode, weighted, last, padding, queue):
-    rng = np.random.default_rng(0)
-    indices, weight = np.array(indices), rng.standard_normal((7, 5)).astype("f4")
-    factors = rng.standard_normal(indices.shape).astype("f4") if weighted else None
-    arrays = [indices, None if offsets is None else np.array(offsets), factors]
-    i, o, f = (None if a is None else dpnp.asarray(a, sycl_queue=queue) for a in arrays)
-
-    def bags(weight):
-        return F.embedding_bag(
-            i, weight, o, mode=mode, per_sample_weights=f, include_last_offset=last,
-            padding_idx=padding,
-        )  # fmt: skip
-
-    expected, gradient = _reduced(indices, weight, offsets, mode, factors, last, padding)
-    w = to_device(weight, "float32", queue)
-    for run in (bags, sycl_dnn.compile(bags)):
-        y, pullback = sycl_dnn.vjp(run, w)
-        np.testing.assert_allclose(to_numpy(y), expected, atol=2e-6)
-        np.testing.assert_allclose(to_numpy(pullback(dpnp.ones_like(y))[0]), gradient, atol=2e-6)
+_ENDS = [0, 0, 3, 7, 11]
+BAGS = [
+    _bag_case(f"{name}-{padding}-{how}", *args, padding_idx=padding, is_compiled=how == "compiled",
+              **options)
+    for name, args, options in (
+        ("mean", ((3, 3),), {}),
+        ("sum", ((3, 3), None, True), {"mode": "sum"}),
+        ("max", ((3, 3),), {"mode": "max"}),
+        ("listed", ((11,), _ENDS), {}),
+        ("listed-sum", ((11,), _ENDS, True), {"mode": "sum"}),
+        ("listed-ends", ((11,), _ENDS), {"mode": "sum", "include_last_offset": True}),
+    )
+    for padding in (None, 2)
+    for how in ("eager", "compiled")
+]  # fmt: skip
+TestBags = checked(BAGS, sweep=4)
 
 
 def test_indices_before_the_first_offset_are_in_no_bag(queue):

@@ -54,62 +54,6 @@ def test_inplace_is_accepted_in_forward(name, by_position):
     np.testing.assert_allclose(dpnp.asnumpy(grads), dpnp.asnumpy(other), rtol=1e-6)
 
 
-def _unused(x, write):
-    write(x)
-    return x
-
-
-def _read_in_a_sum(x, write):
-    return write(x) + x
-
-
-def _read_in_a_list(x, write):
-    return F.cat([write(x), x])
-
-
-def _read_by_a_method(x, write):
-    write(x)
-    return x.view(-1)
-
-
-@pytest.mark.parametrize("use", [_unused, _read_in_a_sum, _read_in_a_list, _read_by_a_method])
-@pytest.mark.parametrize(
-    ("name", "write"),
-    [
-        ("relu", lambda x: F.relu(x, inplace=True)),
-        ("silu", lambda x: F.silu(x, inplace=True)),
-        ("dropout", lambda x: F.dropout(x, 0.5, True, True)),
-        ("ReLU", nn.ReLU(inplace=True)),
-        ("dropout", nn.Dropout(0.5, inplace=True)),
-    ],
-    ids=["relu", "silu", "dropout", "ReLU", "Dropout"],
-)
-@pytest.mark.sweep(2)
-def test_values_that_torch_would_have_changed_are_changed(name, write, use):
-    class Reader(nn.Module):
-        def forward(self, x):
-            return use(x * 1.0, write)
-
-    x = dpnp.asarray(np.linspace(-1, 1, 8).astype("f4"))
-    provided, net = x.asnumpy(), Reader()
-    function = {"relu": lambda v: v * (v > 0), "silu": lambda v: v / (1 + np.exp(-v))}.get(
-        name.lower()
-    )
-    compiled = sycl_dnn.compile(lambda net, x: net(x))
-    for _ in range(3):
-        for result in (net(x), sycl_dnn.vjp(lambda x: Reader()(x), x)[0], compiled(net, x)):
-            actual = dpnp.asnumpy(result)
-            parts = actual.reshape(-1, 8) if use is _read_in_a_list else [actual]
-            for part in parts:
-                part = part / 2 if use is _read_in_a_sum else part
-                if function is None:  # dropout with p = 0.5
-                    assert np.all((part == 0) | (part == provided * 2))
-                else:
-                    np.testing.assert_allclose(part, function(provided), rtol=1e-5, atol=1e-7)
-            np.testing.assert_array_equal(parts[0], parts[-1])
-    np.testing.assert_array_equal(x.asnumpy(), provided)
-
-
 def test_gradients_of_values_that_were_changed():
     class Net(nn.Module):
         def forward(self, x):

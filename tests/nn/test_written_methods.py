@@ -110,6 +110,10 @@ CHANGED = {
 WRITERS = {
     "add_": (lambda x: x.add_(1), lambda v: v + 1),
     "relu": (lambda x: F.relu(x, inplace=True), lambda v: np.maximum(v, 0)),
+    "silu": (lambda x: F.silu(x, inplace=True), lambda v: v / (1 + np.exp(-v))),
+    "dropout": (lambda x: F.dropout(x, 1.0, True, True), lambda v: 0 * v),
+    "ReLU": (nn.ReLU(inplace=True), lambda v: np.maximum(v, 0)),
+    "Dropout": (nn.Dropout(1.0, inplace=True), lambda v: 0 * v),
 }
 
 

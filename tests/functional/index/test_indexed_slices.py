@@ -15,6 +15,7 @@ X, COLUMNS, K = Spec((3, 5)), Spec((3, 2)), Spec((2,), "places", high=5)
 
 CASES = [
     of_words("index_add", X, 1, K, COLUMNS, alpha=2), of_words("index_copy", X, 1, K, COLUMNS),
+    of_words("index_add-bf16", X, -1, K, COLUMNS, dtype="bfloat16", alpha=-0.5),
     of_words("index_copy-bf16", X, -1, K, COLUMNS, dtype="bfloat16"),
     of_words("index_fill", X, 1, K, 2.5), of_words("index_fill-array", X, 1, K, Spec(())),
     of_words("take", X, Spec((2, 4), "integer", high=15)),
@@ -40,6 +41,10 @@ def test_indices_from_the_end_and_out_of_range(queue):
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
+        (lambda x, i: F.index_add(x, 0, x, x), TypeError, "index_add: index must"),
+        (lambda x, i: F.index_add(x, 0, i, x[:1]), ValueError, "source must have shape"),
+        (lambda x, i: F.index_add(x, 0, i, 1.0), TypeError, "source must be an array"),
+        (lambda x, i: F.index_add(x[:2], 0, i, x[:2].astype("i8")), TypeError, "must have dtype"),
         (lambda x, i: F.index_copy(x, 1, i[None], x), ValueError, "index must have at most one"),
         (lambda x, i: F.index_copy(x, 1, i, x), ValueError, r"source must have shape \(4, 2\)"),
         (lambda x, i: F.index_fill(x, 1, i, x), ValueError, "value must have no axes"),

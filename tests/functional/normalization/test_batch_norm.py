@@ -32,6 +32,11 @@ _SHAPES = {
     "large-vectors": ((801, 47),),
     "large-few-positions": ((201, 19, 3, 3),),
     "large-reversed": ((3, 11, 33, 37), "reversed"),
+    # A length with a remainder of 15, fewer rows than parts, channels in vectors of 8 and of 16.
+    "24-channels": ((3, 24, 9, 7),),
+    "24-channels-last": ((3, 24, 9, 7), "channels_last"),
+    "8-channels-last": ((5, 8, 4), "channels_last"),
+    "48-channels-last": ((2, 48, 3, 3, 3), "channels_last"),
 }
 
 
@@ -47,6 +52,8 @@ def _cases():
             "running": (x, *stats, *affine, True, 0.3),
             "evaluated": (x, *stats, *affine),
             "bare": (x, None, None, None, None, True, 0.1, 0.1),
+            "training-weight": (x, None, None, affine[0], None, True),
+            "training-bias": (x, None, None, None, affine[1], True),
             "weight": (x, *stats, affine[0]),
             "bias": (x, *stats, None, affine[1]),
         }.items():
@@ -56,12 +63,14 @@ def _cases():
 
 
 CASES = list(_cases())
-_NARROW = ("vectors", "rows", "16-channels", "channels-last", "large", "large-odd", "large-vectors")
+_NARROW = ("vectors", "rows", "16-channels", "channels-last", "large", "large-odd", "large-vectors",
+           "24-channels", "24-channels-last")  # fmt: skip
 CASES += [
     c.as_dtype("bfloat16")
     for c in CASES
     if c.name.rpartition("-")[0] in _NARROW and c.name.endswith(("training", "evaluated"))
 ]
+CASES += [c.as_dtype("float16") for c in CASES if c.name == "24-channels-last-training"]
 TestCases = checked(CASES, sweep=12)
 
 

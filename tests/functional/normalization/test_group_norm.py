@@ -9,21 +9,6 @@ from functional.on_device import to_numpy
 from sycl_dnn import functional as F
 
 
-def group_norm(x, groups, weight=None, bias=None, eps=1e-5):
-    if not x.size:
-        return x
-    rows = x.reshape(x.shape[0], groups, -1)
-    mean, var = (f(rows, axis=2, keepdims=True) for f in (np.mean, np.var))
-    y = ((rows - mean) / np.sqrt(var + eps)).reshape(x.shape)
-    return _affine(y, weight, bias)
-
-
-def _affine(y, weight, bias):
-    view = lambda v: v.reshape((1, -1) + (1,) * (y.ndim - 2))  # noqa: E731
-    y = y if weight is None else y * view(weight)
-    return y if bias is None else y + view(bias)
-
-
 def bias_alone(x, groups, weight, bias, eps):
     """torch fails for a bias without a weight."""
     import torch

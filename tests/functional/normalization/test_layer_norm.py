@@ -9,17 +9,6 @@ from functional.on_device import to_numpy
 import sycl_dnn
 from sycl_dnn import functional as F
 
-
-def layer_norm(x, shape, weight=None, bias=None, eps=1e-5):
-    axes = tuple(range(x.ndim - len(shape), x.ndim))
-    if not x.size:
-        return x
-    mean, var = (f(x, axis=axes, keepdims=True) for f in (np.mean, np.var))
-    y = (x - mean) / np.sqrt(var + eps)
-    y = y if weight is None else y * weight
-    return y if bias is None else y + bias
-
-
 #: name: shape, normalized shape, whether weight, whether bias, layout.
 _SHAPES = {
     "rows": ((3, 5, 7), (7,), True, True),
