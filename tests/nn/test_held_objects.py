@@ -2,8 +2,7 @@
 """Parameters of registered modules that a forward reaches indirectly through attributes."""
 
 import copy
-import functools
-import weakref
+import textwrap
 
 import dpnp
 import numpy as np
@@ -32,105 +31,41 @@ class Slotted:
         return self.module(x)
 
 
-def by_closure(net):
-    layer = net.layer
-    net.run = lambda x: layer(x)
+#: By name: statements that give ``net`` a callable through which its forward reaches the layer.
+WAYS = {
+    "closure": "layer = net.layer; net.run = lambda x: layer(x)",
+    "own closure": "net.run = lambda x: net.layer(x)",
+    "default": "net.run = lambda x, layer=net.layer: layer(x)",
+    "keyword default": "net.run = lambda x, *, layer=net.layer: layer(x)",
+    "partial": "net.run = functools.partial(lambda layer, x: layer(x), net.layer)",
+    "bound method": "net.run = net.layer.forward",
+    "own method in a table": (
+        "net.table = {'x': [net.one]}; net.run = lambda x: net.table['x'][0](x)"),
+    "instance": "net.run = Caller(net.layer)",
+    "slots": "net.run = Slotted(net.layer).call",
+    "weak reference": "found = weakref.ref(net.layer); net.run = lambda x: found()(x)",
+    "weak proxy": "net.run = Caller(weakref.proxy(net.layer))",
+    "set": "found = {net.layer}; net.run = lambda x: next(iter(found))(x)",
+    "container": (
+        "parts = net.parts = nn.ModuleDict({'a': net.layer}); net.run = lambda x: parts['a'](x)"),
+    "decorator": "net.run = functools.wraps(net.layer.forward)(around(net.layer.forward))",
+    "recursion": (
+        "layer = net.layer\n"
+        "def run(x, depth=2): return run(x, depth - 1) if depth else layer(x)\nnet.run = run"),
+    "unregistered module": "outer = nn.Sequential(net.layer); net.run = lambda x: outer(x)",
+}  # fmt: skip
 
 
-def by_own_closure(net):
-    net.run = lambda x: net.layer(x)
+def around(function):
+    return lambda *args: function(*args)
 
 
-def by_default(net):
-    net.run = lambda x, layer=net.layer: layer(x)
-
-
-def by_keyword_default(net):
-    def run(x, *, layer=net.layer):
-        return layer(x)
-
-    net.run = run
-
-
-def by_partial(net):
-    net.run = functools.partial(lambda layer, x: layer(x), net.layer)
-
-
-def by_bound_method(net):
-    net.run = net.layer.forward
-
-
-def by_own_method_in_a_table(net):
-    net.table = {"x": [net.one]}
-    net.run = lambda x: net.table["x"][0](x)
-
-
-def by_instance(net):
-    net.run = Caller(net.layer)
-
-
-def by_slots(net):
-    net.run = Slotted(net.layer).call
-
-
-def by_weak_reference(net):
-    found = weakref.ref(net.layer)
-    net.run = lambda x: found()(x)
-
-
-def by_weak_proxy(net):
-    net.run = Caller(weakref.proxy(net.layer))
-
-
-def by_set(net):
-    found = {net.layer}
-    net.run = lambda x: next(iter(found))(x)
-
-
-def by_container(net):
-    net.parts = nn.ModuleDict({"a": net.layer})
-    parts = net.parts
-    net.run = lambda x: parts["a"](x)
-
-
-def by_decorator(net):
-    def decorated(function):
-        @functools.wraps(function)
-        def inner(*args):
-            return function(*args)
-
-        return inner
-
-    net.run = decorated(net.layer.forward)
-
-
-def by_recursion(net):
-    layer = net.layer
-
-    def run(x, depth=2):
-        return run(x, depth - 1) if depth else layer(x)
-
-    net.run = run
-
-
-def by_unregistered_module(net):
-    class Outer(nn.Module):
-        def __init__(self, inner):
-            super().__init__()
-            self.inner = inner
-
-        def forward(self, x):
-            return self.inner(x)
-
-    outer = Outer(net.layer)
-    net.run = lambda x: outer(x)
-
-
-WAYS = [
-    by_closure, by_own_closure, by_default, by_keyword_default, by_partial, by_bound_method,
-    by_own_method_in_a_table, by_instance, by_slots, by_weak_reference, by_weak_proxy, by_set,
-    by_container, by_decorator, by_recursion, by_unregistered_module,
-]  # fmt: skip
+def by(name):
+    """Return a function that gives a module the callable of a row."""
+    scope = dict(globals())
+    text = textwrap.indent(WAYS[name].replace("; ", "\n"), "    ")
+    exec(f"import functools, weakref\ndef way(net):\n{text}", scope)
+    return scope["way"]
 
 
 class Net(nn.Module):
@@ -158,7 +93,7 @@ def x():
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.sweep(2)
 def test_indirectly_reached_parameters_have_gradients_of_the_plain_layer(way, x):
-    net = Net(way)
+    net = Net(by(way))
     want = sycl_dnn.grad(lambda w, b: F.sum(F.square(F.linear(x, w, b))), argnums=(0, 1))(
         net.layer.weight, net.layer.bias
     )
@@ -174,7 +109,7 @@ def test_indirectly_reached_parameters_have_gradients_of_the_plain_layer(way, x)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.sweep(2)
 def test_indirectly_reached_parameters_are_trained(way, x):
-    net, opt = Net(way), optim.SGD(0.01)
+    net, opt = Net(by(way)), optim.SGD(0.01)
 
     @sycl_dnn.compile
     def step(net, state, x):
@@ -193,7 +128,7 @@ def test_indirectly_reached_parameters_are_trained(way, x):
 
 @pytest.mark.parametrize("way", WAYS)
 def test_copies_have_their_own_parameters(way, x):
-    net = Net(way)
+    net = Net(by(way))
     other = copy.deepcopy(net)
     other.load_state_dict({n: v * 0 for n, v in other.state_dict().items()})
     assert float(loss(other, x)) == 0
