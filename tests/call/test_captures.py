@@ -340,4 +340,6 @@ def test_explain_lists_what_was_compiled_in(ones):
         "layer: Layer", "factor = 2.0", "SCALE = 1.0", "config: SimpleNamespace", "w: float32 (3,)",
         "training = True", "gain = 1.0",
     }  # fmt: skip
-    assert "captured: config: SimpleNamespace, factor = 2.0, layer: Layer, " in str(step.explain(ones(3)))
+    assert "captured: config: SimpleNamespace, factor = 2.0, layer: Layer, " in str(
+        step.explain(ones(3))
+    )

@@ -3,41 +3,6 @@
 
 #: As ``torch_texts.TEXTS``.
 FOURIER = {
-    "fno1d": (
-        """
-class SpectralConv1d(nn.Module):
-    def __init__(self, cin, cout, modes):
-        super().__init__()
-        self.cout, self.modes = cout, modes
-        scale = 1 / (cin * cout)
-        self.weight = nn.Parameter(scale * torch.rand(cin, cout, modes, dtype=torch.cfloat))
-
-    def forward(self, x):
-        x_ft = torch.fft.rfft(x)
-        out_ft = torch.zeros(x.shape[0], self.cout, x.size(-1) // 2 + 1, device=x.device,
-                             dtype=torch.cfloat)
-        low = x_ft[:, :, :self.modes]
-        out_ft[:, :, :self.modes] = torch.einsum("bix,iox->box", low, self.weight)
-        return torch.fft.irfft(out_ft, n=x.size(-1))
-
-
-class Net(nn.Module):
-    def __init__(self, width=4, modes=3):
-        super().__init__()
-        self.lift = nn.Linear(2, width)
-        self.convs = nn.ModuleList([SpectralConv1d(width, width, modes) for _ in range(2)])
-        self.ws = nn.ModuleList([nn.Conv1d(width, width, 1) for _ in range(2)])
-        self.out = nn.Linear(width, 1)
-
-    def forward(self, x):
-        grid = torch.linspace(0, 1, x.shape[1], device=x.device).reshape(1, -1, 1)
-        x = self.lift(torch.cat([x, grid.expand(x.shape[0], -1, 1)], dim=-1)).permute(0, 2, 1)
-        for conv, w in zip(self.convs, self.ws):
-            x = F.gelu(conv(x) + w(x))
-        return self.out(x.permute(0, 2, 1))
-""",
-        [(2, 12, 1)],
-    ),
     "fno2d": (
         """
 class SpectralConv2d(nn.Module):
@@ -75,30 +40,6 @@ class Net(nn.Module):
         return self.q(x[..., :-1, :-1])
 """,
         [(2, 1, 7, 7)],
-    ),
-    "fnet": (
-        """
-class Block(nn.Module):
-    def __init__(self, d):
-        super().__init__()
-        self.norm1, self.norm2 = nn.LayerNorm(d), nn.LayerNorm(d)
-        self.ff = nn.Sequential(nn.Linear(d, 2 * d), nn.GELU(), nn.Linear(2 * d, d))
-
-    def forward(self, x):
-        mixed = torch.fft.fft(torch.fft.fft(x, dim=-1), dim=-2).real
-        x = self.norm1(x + mixed)
-        return self.norm2(x + self.ff(x))
-
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.blocks = nn.Sequential(Block(8), Block(8))
-
-    def forward(self, x):
-        return self.blocks(x)
-""",
-        [(2, 5, 8)],
     ),
     "autocorrelation": (
         """
@@ -155,26 +96,6 @@ class Net(nn.Module):
         return torch.fft.irfft(squashed / C, n=L, norm="ortho")
 """,
         [(2, 3, 9)],
-    ),
-    "frequency mlp": (
-        """
-class Net(nn.Module):
-    def __init__(self, d=4):
-        super().__init__()
-        self.r = nn.Parameter(0.3 * torch.randn(d, d))
-        self.i = nn.Parameter(0.3 * torch.randn(d, d))
-        self.rb, self.ib = nn.Parameter(torch.zeros(d)), nn.Parameter(torch.zeros(d))
-
-    def forward(self, x):
-        L = x.shape[1]
-        x = torch.fft.rfft(x, dim=1, norm="ortho")
-        real = F.relu(x.real @ self.r - x.imag @ self.i + self.rb)
-        imag = F.relu(x.imag @ self.r + x.real @ self.i + self.ib)
-        y = F.softshrink(torch.stack([real, imag], dim=-1), lambd=0.01)
-        y = torch.view_as_complex(y)
-        return torch.fft.irfft(y, n=L, dim=1, norm="ortho")
-""",
-        [(2, 7, 4)],
     ),
     "global filter": (
         """

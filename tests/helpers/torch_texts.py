@@ -42,39 +42,6 @@ class Net(nn.Module):
 """,
         [(3, 2, 8, 8)],
     ),
-    "gpt": (
-        """
-class Block(nn.Module):
-    def __init__(self, d):
-        super().__init__()
-        self.ln_1, self.ln_2 = nn.LayerNorm(d), nn.LayerNorm(d)
-        self.qkv = nn.Linear(d, 3 * d)
-        self.mlp = nn.ModuleDict(dict(fc=nn.Linear(d, 4 * d), proj=nn.Linear(4 * d, d)))
-
-    def forward(self, x):
-        q, k, v = self.qkv(self.ln_1(x)).chunk(3, dim=-1)
-        q, k, v = (t.unflatten(-1, (2, -1)).transpose(1, 2) for t in (q, k, v))
-        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-        x = x + y.transpose(1, 2).flatten(2)
-        return x + self.mlp["proj"](F.gelu(self.mlp.fc(self.ln_2(x)), approximate="tanh"))
-
-
-class Net(nn.Module):
-    def __init__(self, vocab=11, d=8, block=8):
-        super().__init__()
-        self.wte, self.wpe = nn.Embedding(vocab, d), nn.Embedding(block, d)
-        self.h = nn.Sequential(*[Block(d) for _ in range(2)])
-        self.ln_f = nn.LayerNorm(d)
-        self.lm_head = nn.Linear(d, vocab, bias=False)
-        self.wte.weight = self.lm_head.weight
-
-    def forward(self, idx):
-        pos = torch.arange(0, idx.shape[1])
-        x = self.wte(idx) + self.wpe(pos)
-        return self.lm_head(self.ln_f(self.h(x)))[:, -1, :]
-""",
-        [((2, 6), int)],
-    ),
     "learned parameters": (
         """
 class Net(nn.Module):
@@ -90,18 +57,6 @@ class Net(nn.Module):
         return x * self.scale + self.shift
 """,
         [(3, 5)],
-    ),
-    "statistics": (
-        """
-class Net(nn.Module):
-    def forward(self, x):
-        mean = x.mean(1, True)
-        std = x.std(dim=1, keepdim=True)
-        top, _ = x.max(dim=1)
-        low = x.min(1)[0]
-        return torch.cat([((x - mean) / (std + 1e-5)).sum(1), top, low, x.var(1)], dim=-1)
-""",
-        [(2, 4, 3)],
     ),
     "exponential average": (
         """
@@ -130,32 +85,6 @@ class Net(nn.Module):
         return {"y": y, "both": (a.sum(), [b.abs().amax(dim=1)])}
 """,
         [(2, 3), (2, 4)],
-    ),
-    "shuffled channels": (
-        """
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.conv = nn.Conv2d(4, 4, 1, groups=2)
-
-    def forward(self, x):
-        n, c, h, w = x.shape
-        x = self.conv(x).reshape(n, 2, c // 2, h, w).permute(0, 2, 1, 3, 4).reshape(n, c, h, w)
-        return x[:, ::2].squeeze(0).unsqueeze(1).repeat(1, 2, 1, 1)
-""",
-        [(1, 4, 3, 3)],
-    ),
-    "transposed matrix": (
-        """
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.weight = nn.Parameter(torch.ones(3, 4) * 0.5)
-
-    def forward(self, x):
-        return (x @ self.weight.transpose(0, 1)).t() + self.weight.T[:1, 0]
-""",
-        [(2, 4)],
     ),
     "initialized by hand": (
         """

@@ -5,6 +5,7 @@ import dpnp
 import numpy as np
 import pytest
 from comparing import reference_warnings
+from conformance.references import reference
 from functional.on_device import to_numpy
 from functional.samples import Sample, array
 
@@ -96,28 +97,13 @@ CONVOLUTIONS = {
 
 def _convolved(x, w, bias, rank, stride=1, padding=0, dilation=1, groups=1):
     lone = x.ndim == rank + 1
-    each = lambda v: (v,) * rank if isinstance(v, int) else v  # noqa: E731
-    x = x[None] if lone else x
-    pads = [(0, 0), (0, 0), *((p, p) for p in each(padding))]
-    x = np.pad(x, pads)
-    stride, dilation = each(stride), each(dilation)
-    kernel = w.shape[2:]
-    sizes = [
-        (n - d * (k - 1) - 1) // s + 1
-        for n, k, s, d in zip(x.shape[2:], kernel, stride, dilation, strict=True)
-    ]
-    result = np.zeros((x.shape[0], w.shape[0], *sizes))
-    per_group, outs = x.shape[1] // groups, w.shape[0] // groups
-    for place in np.ndindex(*kernel):
-        window = tuple(
-            slice(p * d, p * d + (n - 1) * s + 1, s)
-            for p, d, n, s in zip(place, dilation, sizes, stride, strict=True)
-        )
-        for g in range(groups):
-            part = x[(slice(None), slice(g * per_group, (g + 1) * per_group), *window)]
-            own = slice(g * outs, (g + 1) * outs)
-            result[:, own] += np.einsum("nc...,oc->no...", part, w[(own, slice(None), *place)])
-    result += bias.reshape(-1, *(1,) * rank)
+    params = {
+        "strides": np.broadcast_to(stride, rank), "dilates": np.broadcast_to(dilation, rank) - 1,
+        "padding_l": np.broadcast_to(padding, rank), "padding_r": np.broadcast_to(padding, rank),
+    }  # fmt: skip
+    w = w.reshape(groups, -1, *w.shape[1:])
+    arrays = {"src": x[None] if lone else x, "weights": w, "bias": bias}
+    result = reference("convolution_forward", params, arrays)["dst"]
     return result[0] if lone else result
 
 
