@@ -317,22 +317,6 @@ def test_elements_between_windows_have_the_bias(dtype, kernel, strides, cpu_stre
     np.testing.assert_array_equal(actual, right)
 
 
-@pytest.mark.parametrize("how", [lambda f: f, sycl_dnn.compile], ids=["eager", "compiled"])
-def test_functional_elements_between_windows_have_the_bias(how):
-    F, queue = sycl_dnn.functional, sycl_dnn.default_queue("cpu")
-    rng = np.random.default_rng(4)
-    x, w, b = (
-        sycl_dnn.asarray(dpnp.asarray(rng.integers(-3, 4, s), "f4", sycl_queue=queue), "bfloat16")
-        for s in ((2, 16, 5, 4), (16, 8, 1, 2), (8,))
-    )
-    wide = [F.astype(t, "float32") for t in (x, w, b)]
-    actual = how(lambda x, w, b: F.conv_transpose2d(x, w, b, stride=(2, 3)))(x, w, b)
-    right = F.conv_transpose2d(*wide, stride=(2, 3))
-    np.testing.assert_allclose(
-        dpnp.asnumpy(F.astype(actual, "float32")), dpnp.asnumpy(right), rtol=1e-2
-    )
-
-
 def lone_axis(stream):
     """Return heads of one token times a row: the third axis has the stride of the tokens."""
     rng, shape, strides = np.random.default_rng(5), (8, 12, 1, 64), (768, 64, 768, 1)

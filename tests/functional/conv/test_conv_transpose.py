@@ -22,6 +22,7 @@ _CALLS = {
     "image-few-wide": (F.conv_transpose2d, (2, 16, 6, 6), (16, 3, 6, 6), (3,), 2, 2),
     "image-extra-by-dilation": (F.conv_transpose2d, (1, 4, 4, 4), (4, 4, 3, 3), None, 1, 0, 1, 1,
                                 2),
+    "image-gaps": (F.conv_transpose2d, (2, 16, 5, 4), (16, 8, 1, 2), (8,), (2, 3)),
     "image-over-cut": (F.conv_transpose2d, (1, 1, 9, 9), (1, 1, 3, 3), None, 1, 3),
     "volume": (F.conv_transpose3d, (1, 3, 3, 4, 3), (3, 4, 3, 3, 2), (4,), (1, 2, 1), (1, 1, 0)),
     "volume-groups": (F.conv_transpose3d, (2, 4, 3, 3, 3), (4, 2, 2, 2, 2), None, 2, 0, 0, 2),
@@ -60,7 +61,7 @@ def _cut(x, w, b, stride, pads):
 
 
 CASES.append(Case("image-pairs", F.conv_transpose2d, _PAIRS, torch=_cut))
-_NARROW = ("signal", "image", "image-1x1", "image-groups", "image-depthwise", "image-few-wide",
+_NARROW = ("signal", "image", "image-1x1", "image-groups", "image-depthwise", "image-few-wide", "image-gaps",
            "volume", "volume-over-cut", "volume-small", "signal-lone")  # fmt: skip
 CASES += [case.as_dtype("bfloat16") for case in CASES if case.name in _NARROW]
 _HALF = CASES[3].as_dtype("float16")

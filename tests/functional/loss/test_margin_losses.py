@@ -1,114 +1,109 @@
 # SPDX-License-Identifier: Apache-2.0
 """Losses with margins and of distributions, as functions and as modules, against torch."""
 
+import re
+
 import dpnp
 import numpy as np
 import pytest
+from functional.case import Case, Spec
+from functional.checks import checked
+from functional.on_device import device_arguments
 
 import sycl_dnn
 from sycl_dnn import functional as F
 from sycl_dnn import nn
 
-_RNG = np.random.default_rng(0)
-
-
-def _floats(*shape):
-    return _RNG.standard_normal(shape).astype("f4")
-
-
-def _signs(*shape):
-    return np.sign(_RNG.standard_normal(shape)).astype("f4")
-
-
-#: Function, module, arguments, how many of them have gradients, options.
-_A, _B, _C = _floats(4, 5), _floats(4, 5), _floats(4, 5)
-_SIZES = np.abs(_floats(4, 5))
-_LABELS = np.array([[1, 3, -1, 0, 0], [0, 1, 2, 3, 4], [-1, 1, 1, 1, 1], [2, 2, -1, 4, 0]])
-_ROWS = [
-    ("margin_ranking_loss", "MarginRankingLoss", (_A, _B, _signs(4, 5)), 2,
-     [{}, {"margin": 0.3, "reduction": "none"}]),
-    ("hinge_embedding_loss", "HingeEmbeddingLoss", (_A, _signs(4, 5)), 1,
-     [{}, {"margin": 0.3, "reduction": "sum"}]),
-    ("cosine_embedding_loss", "CosineEmbeddingLoss", (_A, _B, _signs(4)), 2,
-     [{}, {"margin": 0.1, "reduction": "none"}]),
-    ("soft_margin_loss", "SoftMarginLoss", (_A, _signs(4, 5)), 1, [{}, {"reduction": "none"}]),
-    ("multi_margin_loss", "MultiMarginLoss", (_A, np.array([0, 3, 4, 1])), 1,
-     [{}, {"p": 2, "margin": 0.5}, {"reduction": "none", "weight": _floats(5)}]),
-    ("multi_margin_loss", "MultiMarginLoss", (_A[0], np.array(2)), 1, [{"reduction": "none"}]),
-    ("multilabel_margin_loss", "MultiLabelMarginLoss", (_A, _LABELS), 1,
-     [{}, {"reduction": "none"}]),
-    ("multilabel_margin_loss", "MultiLabelMarginLoss", (_A[0], _LABELS[0]), 1, [{}]),
-    ("multilabel_soft_margin_loss", "MultiLabelSoftMarginLoss",
-     (_A, (_signs(4, 5) > 0).astype("f4")), 1, [{}, {"reduction": "none", "weight": _floats(5)}]),
-    ("triplet_margin_loss", "TripletMarginLoss", (_A, _B, _C), 3,
-     [{}, {"swap": True, "p": 1.0}, {"margin": 2.0, "reduction": "none"}]),
-    ("triplet_margin_with_distance_loss", "TripletMarginWithDistanceLoss", (_A, _B, _C), 3,
-     [{}, {"swap": True, "reduction": "sum"}]),
-    ("poisson_nll_loss", "PoissonNLLLoss", (_A, 3 * _SIZES), 1,
-     [{}, {"full": True, "reduction": "none"}]),
-    ("poisson_nll_loss", "PoissonNLLLoss", (_SIZES, 3 * _SIZES), 1,
-     [{"log_input": False, "full": True}]),
-    ("gaussian_nll_loss", "GaussianNLLLoss", (_A, _B, _SIZES), 3,
-     [{}, {"full": True, "reduction": "none"}]),
-    ("gaussian_nll_loss", "GaussianNLLLoss", (_A, _B, _SIZES[:, :1]), 3, [{}]),
-    ("gaussian_nll_loss", "GaussianNLLLoss", (_A, _B, _SIZES[:, 0]), 3, [{"eps": 0.1}]),
+#: What texts name: floats, signs of floats, positive ones, labels, targets, and weights of classes.
+ARGUMENTS = {
+    **{name: Spec((4, 5)) for name in "abc"}, "s": Spec((4, 5), differentiable=False),
+    "row": Spec((5,)), "one": Spec((4,), differentiable=False),
+    "p": Spec((4, 5), "positive"), "q": Spec((4, 1), "positive"), "r": Spec((4,), "positive"),
+    "t": Spec((4, 5), "positive", differentiable=False),
+    "n": Spec((4, 5), "integer", 6), "m": Spec((5,), "integer", 6), "k": Spec((4,), "integer", 5),
+    "i": Spec((), "integer", 5), "w": Spec((5,), "positive", differentiable=False),
+}  # fmt: skip
+#: Calls as both libraries write them.
+TEXTS = [
+    "margin_ranking_loss(a, b, sign(s))",
+    "margin_ranking_loss(a, b, sign(s), margin=0.3, reduction='none')",
+    "hinge_embedding_loss(a, sign(s))",
+    "hinge_embedding_loss(a, sign(s), margin=0.3, reduction='sum')",
+    "cosine_embedding_loss(a, b, sign(one))",
+    "cosine_embedding_loss(a, b, sign(one), margin=0.1, reduction='none')",
+    "soft_margin_loss(a, sign(s))", "soft_margin_loss(a, sign(s), reduction='none')",
+    "multi_margin_loss(a, k)", "multi_margin_loss(a, k, p=2, margin=0.5)",
+    "multi_margin_loss(a, k, reduction='none', weight=w)",
+    "multi_margin_loss(row, i, reduction='none')",
+    "multilabel_margin_loss(a, n - 1)", "multilabel_margin_loss(a, n - 1, reduction='none')",
+    "multilabel_margin_loss(row, m - 1)",
+    "multilabel_soft_margin_loss(a, sign(s) / 2 + 0.5)",
+    "multilabel_soft_margin_loss(a, sign(s) / 2 + 0.5, reduction='none', weight=w)",
+    "triplet_margin_loss(a, b, c)", "triplet_margin_loss(a, b, c, swap=True, p=1.0)",
+    "triplet_margin_loss(a, b, c, margin=2.0, reduction='none')",
+    "triplet_margin_with_distance_loss(a, b, c)",
+    "triplet_margin_with_distance_loss(a, b, c, swap=True, reduction='sum')",
+    "poisson_nll_loss(a, 3 * t)", "poisson_nll_loss(a, 3 * t, full=True, reduction='none')",
+    "poisson_nll_loss(p, 3 * t, log_input=False, full=True)",
+    "gaussian_nll_loss(a, b, p)", "gaussian_nll_loss(a, b, p, full=True, reduction='none')",
+    "gaussian_nll_loss(a, b, q)", "gaussian_nll_loss(a, b, r, eps=0.1)",
 ]  # fmt: skip
-_CASES = [(*row[:4], options) for row in _ROWS for options in row[4]]
 
 
-def _close(actual, expected, limit=2e-6):
-    actual, expected = dpnp.asnumpy(F.astype(actual, "float32")), expected.detach().float().numpy()
-    assert actual.shape == expected.shape
-    np.testing.assert_allclose(
-        actual,
-        expected,
-        rtol=limit,
-        atol=limit * np.abs(np.nan_to_num(expected, posinf=0)).max(initial=1),
-    )
+def _by_torch(text):
+    def call(*args):
+        import torch
+
+        names = vars(torch.nn.functional) | {"sign": torch.sign}
+        return eval(text, dict(names))(*args)
+
+    return call
 
 
-def _of_torch(torch, args, n_floats, dtype="float32"):
-    results = [torch.tensor(a) for a in args]
-    results = [t.to(getattr(torch, dtype)) if t.is_floating_point() else t for t in results]
-    return [t.requires_grad_() if i < n_floats else t for i, t in enumerate(results)]
+def _case(text):
+    given = [name for name in ARGUMENTS if re.search(rf"\b{name}\b(?!=)", text)]
+    function = f"lambda {', '.join(given)}: {text}"
+    specs = tuple(ARGUMENTS[name] for name in given)
+    return Case(text, eval(function, vars(F) | {"sign": F.sign}), specs, torch=_by_torch(function))
 
 
-@pytest.mark.parametrize(("name", "module", "args", "n_floats", "options"), _CASES)
-def test_value_and_gradients_match_torch(name, module, args, n_floats, options, queue):
-    torch = pytest.importorskip("torch")
-    theirs = _of_torch(torch, args, n_floats)
-    arrays = {k: torch.tensor(v) if isinstance(v, np.ndarray) else v for k, v in options.items()}
-    expected = getattr(torch.nn.functional, name)(*theirs, **arrays)
-    slopes = torch.autograd.grad(expected.sum(), theirs[:n_floats])
-    own = [dpnp.asarray(a, sycl_queue=queue) for a in args]
-    arrays = {
-        k: dpnp.asarray(v, sycl_queue=queue) if isinstance(v, np.ndarray) else v
-        for k, v in options.items()
-    }
-    y, pullback = sycl_dnn.vjp(getattr(F, name), *own, **arrays)
-    _close(y, expected)
-    for actual, slope in zip(pullback(dpnp.ones_like(y)), slopes, strict=False):
-        _close(actual, slope)
-    layer = getattr(nn, module)(**arrays)
-    assert repr(layer) == f"{module}()"
-    _close(layer(*own), expected)
-    _close(sycl_dnn.compile(lambda *a: layer(*a))(*own), expected)
+CASES = [_case(text) for text in TEXTS]
+CASES += [c.as_dtype("bfloat16") for c in CASES if "=" not in c.name and "row" not in c.name]
+TestCases = checked(CASES, sweep=2)
 
 
-@pytest.mark.parametrize(("name", "args"), [(r[0], r[2]) for r in _ROWS if r[2][0].ndim == 2])
-def test_bfloat16(name, args, queue):
-    torch = pytest.importorskip("torch")
-    theirs = _of_torch(torch, args, 0, "bfloat16")
-    expected = getattr(torch.nn.functional, name)(
-        *(t.float() if t.is_floating_point() else t for t in theirs)
-    )
-    own = [dpnp.asarray(a, sycl_queue=queue) for a in args]
-    own = [sycl_dnn.asarray(a, "bfloat16") if a.dtype == "f4" else a for a in own]
-    actual = getattr(F, name)(*own)
-    assert actual.dtype == "bfloat16"
-    _close(actual, expected, 0.04)
+def _module(text):
+    """Return the module of a call and the texts of its arguments and options."""
+    name, _, rest = text[:-1].partition("(")
+    words = {"nll": "NLL", "multilabel": "MultiLabel"}
+    kind = "".join(words.get(w, w.capitalize()) for w in name.split("_"))
+    parts = rest.split(", ")
+    return kind, [p for p in parts if "=" not in p], [p for p in parts if "=" in p]
+
+
+@pytest.mark.parametrize("case", CASES[: len(TEXTS)], ids=str)
+@pytest.mark.parametrize("wrap", [lambda f: f, sycl_dnn.compile], ids=["called", "compiled"])
+@pytest.mark.sweep(4)
+def test_modules_equal_the_functions(case, wrap, queue):
+    kind, args, options = _module(case.name)
+    arrays = device_arguments(case, queue)
+    given = [name for name in ARGUMENTS if re.search(rf"\b{name}\b(?!=)", case.name)]
+    scope = vars(F) | vars(nn) | dict(zip(given, arrays, strict=True)) | {"sign": F.sign}
+    layer = eval(f"{kind}({', '.join(options)})", dict(scope))
+    assert repr(layer) == f"{kind}()"
+    actual = wrap(lambda *xs: layer(*xs))(*(eval(arg, dict(scope)) for arg in args))
+    expected = dpnp.asnumpy(case.function(*arrays))
+    np.testing.assert_allclose(dpnp.asnumpy(actual), expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("case", CASES[len(TEXTS) :], ids=str)
+def test_regions_of_bfloat16_compute_as_wide(case, queue):
+    arrays = device_arguments(case, queue)
     with sycl_dnn.autocast("bfloat16"):
-        _close(getattr(F, name)(*own), expected, 0.04)
+        actual = F.astype(case.function(*arrays), "float32")
+    expected = case.function(*(F.astype(a, "float32") if "float" in str(a.dtype) else a
+                               for a in arrays))  # fmt: skip
+    np.testing.assert_allclose(dpnp.asnumpy(actual), dpnp.asnumpy(expected), rtol=0.04, atol=0.04)
 
 
 @pytest.mark.parametrize(
@@ -126,13 +121,13 @@ def test_bfloat16(name, args, queue):
 )
 def test_invalid_calls(call, text):
     with pytest.raises(ValueError, match=text):
-        call(dpnp.asarray(_A))
+        call(F.randn(4, 5))
 
 
 @pytest.mark.parametrize("name", ["all", "any"])
 def test_all_and_any(name, queue):
     torch = pytest.importorskip("torch")
-    values = (_RNG.random((3, 4, 5)) > 0.4).astype("f4")
+    values = (np.random.default_rng(0).random((3, 4, 5)) > 0.4).astype("f4")
     for dtype in ("float32", "bool", "int64", "uint8"):
         x = dpnp.asarray(values.astype(dtype), sycl_queue=queue)
         theirs = torch.tensor(values.astype(dtype))
