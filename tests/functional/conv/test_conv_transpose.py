@@ -61,8 +61,8 @@ def _cut(x, w, b, stride, pads):
 
 
 CASES.append(Case("image-pairs", F.conv_transpose2d, _PAIRS, torch=_cut))
-_NARROW = ("signal", "image", "image-1x1", "image-groups", "image-depthwise", "image-few-wide", "image-gaps",
-           "volume", "volume-over-cut", "volume-small", "signal-lone")  # fmt: skip
+_NARROW = ("signal", "image", "image-1x1", "image-groups", "image-depthwise", "image-few-wide",
+           "image-gaps", "volume", "volume-over-cut", "volume-small", "signal-lone")  # fmt: skip
 CASES += [case.as_dtype("bfloat16") for case in CASES if case.name in _NARROW]
 _HALF = CASES[3].as_dtype("float16")
 TestCases = checked([*CASES, _HALF], FALLS_BACK, sweep=2)
