@@ -67,7 +67,7 @@ class Kept:
             settings,
             policy.current(),
             list(map(_array_text, self._leaves)),
-            _package(),
+            package(),
         ]
         text = repr([*facts, variables, units])
         self._name = kept_binaries.key(
@@ -122,7 +122,7 @@ def _array_text(array: Any) -> str:
 
 
 @functools.cache
-def _package() -> str:
+def package() -> str:
     """Return a digest of the package's files and the version of oneDNN."""
     root = str(Path(__file__).parents[1])
     facts = sorted(_files(root, len(root)))

@@ -23,7 +23,7 @@ from sycl_dnn.nn import folded_calls
 from sycl_dnn.nn.module import Module
 from sycl_dnn.nn.parameter import Parameter
 from sycl_dnn.onednn import dtypes
-from sycl_dnn.onnx import model_file, operators
+from sycl_dnn.onnx import kept_models, model_file, operators
 from sycl_dnn.onnx.evaluation import (
     Evaluation,
     NeedsValue,
@@ -32,7 +32,7 @@ from sycl_dnn.onnx.evaluation import (
     to_device,
     to_host,
 )
-from sycl_dnn.onnx.model_graph import Graph, ModelInput, graph_of
+from sycl_dnn.onnx.model_graph import Facts, Graph, ModelInput, facts_of, graph_of, note_facts
 from sycl_dnn.trace import nested_arguments
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.values import Tensor
@@ -82,7 +82,7 @@ class OnnxModel(Module):
                 paths[name] = path
         #: Names and places of the weights, as text: forms of modules compare it at once.
         self._places = json.dumps(list(paths.items()))
-        graph_of(file.structure)  # reports errors now
+        facts_of(file.structure)  # reports errors now
 
     @property
     def _paths(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -112,6 +112,10 @@ class OnnxModel(Module):
         return graph_of(self._structure)
 
     @property
+    def _facts(self) -> Facts:
+        return facts_of(self._structure)
+
+    @property
     def inputs(self) -> tuple[ModelInput, ...]:
         """Names, shapes and data types of the inputs."""
         return _inputs_of(self._structure, self._places)
@@ -119,19 +123,17 @@ class OnnxModel(Module):
     @property
     def outputs(self) -> tuple[ModelInput, ...]:
         """Names, shapes and data types of the outputs."""
-        return self._graph.outputs
+        return self._facts.outputs
 
     @property
     def missing(self) -> tuple[str, ...]:
         """Unsupported operators."""
-        return self._graph.missing_names
+        return self._facts.missing
 
     @property
     def host_steps(self) -> tuple[str, ...]:
         """Operators with value-dependent result shapes."""
-        return tuple(
-            sorted({n.title for n in self._graph.all_nodes() if n.operator and n.operator.is_step})
-        )
+        return self._facts.host_steps
 
     def extra_repr(self) -> str:
         """Return the arguments that ``repr`` shows."""
@@ -160,7 +162,7 @@ class OnnxModel(Module):
         queue = self._queue_of(inputs)
         values, static = self._placed(inputs, queue)
         can_trace = not (static.keys() - self._static_names) and values
-        if self._structure not in _call_by_call and can_trace and not self._graph.has_steps:
+        if self._structure not in _call_by_call and can_trace and not self.host_steps:
             try:
                 return super().__call__(values, tuple(map(_encoded, static.items())))
             except NeedsValue:
@@ -239,8 +241,8 @@ class OnnxModel(Module):
         return default_queue()
 
     @property
-    def _static_names(self) -> set[str]:
-        return self._graph.static_inputs
+    def _static_names(self) -> frozenset[str]:
+        return self._facts.static_inputs
 
     def _bound(self, args: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
         """Return the inputs' values by name."""
@@ -310,7 +312,7 @@ def _paths_of(places: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
 @functools.lru_cache(64)
 def _inputs_of(structure: bytes, places: str) -> tuple[ModelInput, ...]:
     weights = dict(_paths_of(places))
-    return tuple(i for i in graph_of(structure).inputs if i.name not in weights)
+    return tuple(i for i in facts_of(structure).inputs if i.name not in weights)
 
 
 def _zeros_of(name: str, shape: Any, dtypes_of: dict[str, str]) -> Any:
@@ -370,6 +372,21 @@ def _has_subnormals(values: np.ndarray, n_fraction: int) -> bool:
     return bool(bits.min() < 2 ** (n_fraction + 1) - 1)
 
 
+def _file(source: Any) -> model_file.ModelFile:
+    """Return a model as its last process read and checked it, or read it now."""
+    data, folder = model_file.content_of(source)
+    if not isinstance(data, bytes):
+        return model_file.read(data, folder)
+    kept = kept_models.load(data)
+    if kept is not None:
+        note_facts(kept[0].structure, kept[1])
+        return kept[0]
+    file = model_file.read(data, folder)
+    if file.is_whole:
+        kept_models.keep(data, file, graph_of(file.structure))
+    return file
+
+
 def load(
     source: str | os.PathLike[str] | bytes | onnx.ModelProto, dtype: Any = None, *,
     device: Any = None,
@@ -418,7 +435,7 @@ def load(
         raise TypeError(f"onnx.load: dtype must be a floating-point type, got {name}")
     queue = device if hasattr(device, "sycl_device") else default_queue(device)
     with paused_collection():
-        model = OnnxModel(model_file.read(source), name, queue)
+        model = OnnxModel(_file(source), name, queue)
     model.eval()
     folded_calls.owns_arrays(model)
     return model

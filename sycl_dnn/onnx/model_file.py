@@ -59,6 +59,8 @@ class ModelFile(NamedTuple):
     parameters: dict[str, np.ndarray]
     #: Statistics of batch normalization.
     buffers: dict[str, np.ndarray]
+    #: Whether no data is in other files.
+    is_whole: bool = True
 
 
 def wrong(rule: str) -> InvalidArguments:
@@ -66,23 +68,8 @@ def wrong(rule: str) -> InvalidArguments:
     return InvalidArguments(f"onnx.load: {rule}")
 
 
-def read(source: Any) -> ModelFile:
-    """Read a model from a path, bytes or a ``ModelProto``."""
-    model, folder = _parsed(source)
-    _check_names(model)
-    _check_counts(model)
-    for graph in _graphs(model.graph):
-        for tensor in graph.initializer:
-            _resolve(tensor, folder)
-        for node in graph.node:
-            for attribute in node.attribute:
-                if attribute.type == onnx.AttributeProto.TENSOR:
-                    _resolve(attribute.t, folder)
-    parameters, buffers = _extracted_weights(model)
-    return ModelFile(_checked(model).SerializeToString(deterministic=True), parameters, buffers)
-
-
-def _parsed(source: Any) -> tuple[onnx.ModelProto, Path | None]:
+def content_of(source: Any) -> tuple[bytes | onnx.ModelProto, Path | None]:
+    """Return the bytes of a source, or a copy of a ``ModelProto``, and the folder of a file."""
     if isinstance(source, onnx.ModelProto):
         model = onnx.ModelProto()
         model.CopyFrom(source)
@@ -95,8 +82,34 @@ def _parsed(source: Any) -> tuple[onnx.ModelProto, Path | None]:
     if not isinstance(source, (bytes, bytearray, memoryview)):
         kind = type(source).__name__
         raise TypeError(f"onnx.load: source must be a path, bytes or a ModelProto, got {kind}")
+    return bytes(source), folder
+
+
+def read(content: bytes | onnx.ModelProto, folder: Path | None) -> ModelFile:
+    """Read a model, which may be overwritten, with external data from a folder."""
+    model = content if isinstance(content, onnx.ModelProto) else _parsed(content)
+    _check_names(model)
+    _check_counts(model)
+    is_whole = True
+    for tensor in _tensors(model):
+        is_whole &= tensor.data_location != TensorProto.EXTERNAL
+        _resolve(tensor, folder)
+    parameters, buffers = _extracted_weights(model)
+    structure = _checked(model).SerializeToString(deterministic=True)
+    return ModelFile(structure, parameters, buffers, is_whole)
+
+
+def _tensors(model: onnx.ModelProto) -> Iterator[TensorProto]:
+    """Yield the initializers and the attributes of the graph and those nested in it."""
+    for graph in _graphs(model.graph):
+        yield from graph.initializer
+        for node in graph.node:
+            yield from (a.t for a in node.attribute if a.type == onnx.AttributeProto.TENSOR)
+
+
+def _parsed(content: bytes) -> onnx.ModelProto:
     try:
-        return onnx.load_model_from_string(bytes(source)), folder
+        return onnx.load_model_from_string(content)
     except (DecodeError, UnicodeDecodeError, ValueError) as error:
         raise wrong(f"the file must be an ONNX model, got {error}") from None
 

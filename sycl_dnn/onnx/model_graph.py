@@ -35,6 +35,19 @@ class ModelInput(NamedTuple):
     dtype: str
 
 
+class Facts(NamedTuple):
+    """What a call of a model needs to know without its nodes."""
+
+    inputs: tuple[ModelInput, ...]
+    outputs: tuple[ModelInput, ...]
+    #: Unsupported operators with their nodes, and unsupported kinds of values.
+    missing: tuple[str, ...]
+    #: Operators whose results' shapes depend on values: the graph cannot be one program.
+    host_steps: tuple[str, ...]
+    #: Names of the inputs whose values determine shapes.
+    static_inputs: frozenset[str]
+
+
 class Node:
     """One node: operator, attributes, and names of its values."""
 
@@ -141,8 +154,6 @@ class Graph:
         #: Values from enclosing graphs.
         self.captured: frozenset[str] = frozenset(needed - defined - computed)
         self._note_last_reads()
-        #: Whether values are needed on the host, so that the graph cannot be one program.
-        self.has_steps = any(n.operator and n.operator.is_step for n in self.all_nodes())
         #: Device arrays of constants, by queue and content.
         self.on_device: dict[Any, Any] = {}
         self.constant_ids = self._constant_ids()
@@ -175,17 +186,22 @@ class Graph:
         return [n for n in self.all_nodes() if n.operator is None]
 
     @functools.cached_property
-    def missing_names(self) -> tuple[str, ...]:
-        """Return unsupported operators with their nodes, and unsupported kinds of values."""
+    def facts(self) -> Facts:
+        """Facts about the graph and those nested in it."""
+        steps = {n.title for n in self.all_nodes() if n.operator and n.operator.is_step}
+        return Facts(
+            self.inputs, self.outputs, self._missing_names(), tuple(sorted(steps)),
+            self._static_inputs(),
+        )  # fmt: skip
+
+    def _missing_names(self) -> tuple[str, ...]:
         nodes = [f"{n.title}-{n.version} (node {n.name!r})" for n in self.missing()]
         graphs = [self, *(g for n in self.all_nodes() for g in n.graphs.values())]
         values = [v for g in graphs for v in (*g.inputs, *g.outputs)]
         kinds = {f"{v.dtype} ({v.name!r})" for v in values if v.dtype in _NOT_TENSORS}
         return (*sorted(nodes), *sorted(kinds))
 
-    @functools.cached_property
-    def static_inputs(self) -> set[str]:
-        """Return the names of the inputs whose values determine shapes."""
+    def _static_inputs(self) -> frozenset[str]:
         needed: set[str] = set()
         for node in reversed(self.nodes):
             if node.operator is None:
@@ -193,7 +209,7 @@ class Graph:
             needed |= {n for i, n in enumerate(node.inputs) if n and i in node.operator.host}
             if node.op in PASSED and needed & set(node.outputs):
                 needed |= set(node.inputs)
-        return needed & {i.name for i in self.inputs}
+        return frozenset(needed & {i.name for i in self.inputs})
 
 
 def _described(value: onnx.ValueInfoProto) -> ModelInput:
@@ -233,3 +249,25 @@ def graph_of(structure: bytes) -> Graph:
         model = model_file.with_definitions(model, missing)
         graph = Graph(model.graph, versions)
     return graph
+
+
+#: Facts of structures that were read from the disk, until they are asked for.
+_kept: dict[bytes, Facts] = {}
+
+
+def note_facts(structure: bytes, facts: Facts) -> None:
+    """Let ``facts_of`` return facts of a structure without reading it."""
+    _kept[structure] = facts
+
+
+@functools.lru_cache(64)
+def facts_of(structure: bytes) -> Facts:
+    """Return the facts about a structure.
+
+    Raises
+    ------
+    InvalidArguments
+        A part of it is invalid.
+    """
+    facts = _kept.pop(structure, None)
+    return graph_of(structure).facts if facts is None else facts

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What reading and checking an ONNX file gave, on disk, so that it is done once for each file.
+
+An entry has the structure, the facts about it, and the places of the weights in the file, whose
+values it lacks. It holds for a file of the same bytes, except for the values of large initializers:
+a model that is trained further has the same entry. Nothing that an entry says leads outside the
+bytes of the file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import onnx
+
+from sycl_dnn.compiler import kept_programs
+from sycl_dnn.kernels import kept_binaries
+from sycl_dnn.onnx.model_file import ModelFile
+from sycl_dnn.onnx.model_graph import Facts, Graph, ModelInput
+from sycl_dnn.onnx.wire_format import places
+
+#: Bytes at the beginning of a file that, with its size, name its entry.
+_HEAD = 256
+#: Sizes in bytes: of tensors whose values an entry refers to, of initializers whose values may
+#: change, and of the largest entry.
+_LARGE, _CHANGING, _MAX_BYTES = 1 << 12, 1 << 16, 1 << 22
+#: Number of bytes, and of places with them, that are searched for a tensor.
+_START, _TRIES = 64, 16
+#: Number of bytes that are compared at once.
+_PART = 1 << 16
+_WRONG = (ValueError, TypeError, KeyError, IndexError)
+
+
+class _Entry(NamedTuple):
+    digest: str
+    #: Name, dtype, shape, place, and whether a parameter.
+    weights: list[Any]
+    #: Of the structure in order: a place in the file, or -1, and the number of bytes.
+    pieces: list[tuple[int, int]]
+    #: Ranges of bytes that may differ.
+    changing: list[tuple[int, int]]
+    facts: Any
+
+
+def load(data: bytes) -> tuple[ModelFile, Facts] | None:
+    """Return what was stored for a file of these bytes; None without an entry that holds."""
+    content = kept_binaries.load(_name(data))
+    if content is None:
+        return None
+    try:
+        size = int.from_bytes(content[:8], "little")
+        entry, text = _Entry(*json.loads(content[8 : 8 + size])), content[8 + size :]
+        if _digest(data, entry.changing) != entry.digest:
+            return None
+        parameters, buffers = {}, {}
+        for name, dtype, shape, start, is_parameter in entry.weights:
+            n = int(np.prod(shape, dtype=np.int64))
+            array = np.frombuffer(data, dtype, n, start).reshape(shape)
+            (parameters if is_parameter else buffers)[name] = array
+        file = ModelFile(_joined(entry.pieces, data, text), parameters, buffers)
+        return file, _facts(*entry.facts)
+    except _WRONG:
+        return None
+
+
+def keep(data: bytes, file: ModelFile, graph: Graph) -> None:
+    """Store what reading a file gave, if its weights are in it."""
+    spans = places(data)
+    weights, changing, last = [], [], 0
+    for group in (file.parameters, file.buffers):
+        for name, array in group.items():
+            if not array.dtype.isbuiltin:
+                return
+            start, end = spans.get(name, (-1, -1))
+            is_there = start >= 0 and _is_at(data, start, array) and end - start == array.nbytes
+            if is_there and array.nbytes >= _CHANGING:
+                changing.append((start, end))
+            if not is_there:
+                start = _place(data, array, last)
+            if start < 0:
+                return
+            last = start + array.nbytes
+            weights.append((name, array.dtype.str, array.shape, start, group is file.parameters))
+    pieces, text = _split(file.structure, data, graph)
+    changing.sort()
+    facts = graph.facts._asdict()
+    facts["static_inputs"] = sorted(graph.facts.static_inputs)
+    entry = _Entry(_digest(data, changing), weights, pieces, changing, list(facts.values()))
+    head = json.dumps(entry).encode()
+    if len(head) + len(text) < _MAX_BYTES:
+        kept_binaries.keep(_name(data), len(head).to_bytes(8, "little") + head + text)
+
+
+def _name(data: bytes) -> str:
+    facts = kept_programs.package(), onnx.__version__, len(data), data[:_HEAD]
+    return hashlib.sha256(repr(facts).encode()).hexdigest()
+
+
+def _digest(data: bytes, changing: Sequence[tuple[int, int]]) -> str:
+    """Return the digest of a file without ranges of it, which are in order."""
+    view, place, digest = memoryview(data), 0, hashlib.sha256()
+    for start, end in changing:
+        digest.update(view[place:start])
+        place = end
+    digest.update(view[place:])
+    return digest.hexdigest()
+
+
+def _facts(inputs: Any, outputs: Any, missing: Any, host_steps: Any, static: Any) -> Facts:
+    return Facts(
+        tuple(map(_described, inputs)), tuple(map(_described, outputs)), tuple(missing),
+        tuple(host_steps), frozenset(static),
+    )  # fmt: skip
+
+
+def _described(value: Any) -> ModelInput:
+    name, shape, dtype = value
+    return ModelInput(name, None if shape is None else tuple(shape), dtype)
+
+
+def _is_at(data: bytes, start: int, array: np.ndarray) -> bool:
+    raw = array.reshape(-1).view(np.uint8)
+    view = np.frombuffer(data, np.uint8)[start : start + raw.size]
+    parts = range(0, raw.size, _PART)
+    return view.size == raw.size and all(
+        (view[i : i + _PART] == raw[i : i + _PART]).all() for i in parts
+    )
+
+
+def _place(data: bytes, array: np.ndarray, last: int) -> int:
+    """Return where the bytes of an array are, preferably after ``last``; -1 if not there."""
+    first = array.reshape(-1).view(np.uint8)[:_START].tobytes()
+    for start in (last, 0):
+        for _ in range(_TRIES):
+            start = data.find(first, start)
+            if start < 0:
+                break
+            if _is_at(data, start, array):
+                return start
+            start += 1
+    return -1
+
+
+def _split(structure: bytes, data: bytes, graph: Graph) -> tuple[list[tuple[int, int]], bytes]:
+    """Return the pieces of a structure, and the bytes of those that are not in the file."""
+    found, last = [], 0
+    for array in _constants(graph):
+        inside, outside = _place(structure, array, 0), _place(data, array, last)
+        if inside >= 0 and outside >= 0:
+            found.append((inside, outside, array.nbytes))
+            last = outside + array.nbytes
+    pieces, text, place = [], [], 0
+    for inside, outside, n in sorted(found):
+        if inside >= place:
+            text.append(structure[place:inside])
+            pieces += [(-1, inside - place), (outside, n)]
+            place = inside + n
+    text.append(structure[place:])
+    return [*pieces, (-1, len(structure) - place)], b"".join(text)
+
+
+def _constants(graph: Graph) -> Iterator[np.ndarray]:
+    """Yield the large constants of a graph."""
+    for values in (graph.constants, *(n.attributes for n in graph.nodes)):
+        for value in values.values():
+            if isinstance(value, np.ndarray) and value.nbytes >= _LARGE and value.dtype.isbuiltin:
+                yield value
+
+
+def _joined(pieces: Sequence[Sequence[int]], data: bytes, text: bytes) -> bytes:
+    parts, place = [], 0
+    for start, n in pieces:
+        if start < 0:
+            parts.append(text[place : place + n])
+            place += n
+        else:
+            parts.append(data[start : start + n])
+    return b"".join(parts)

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Places of an ONNX file's tensors in its bytes, which the parser does not tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+#: Numbers of fields: of a model, of a graph, of a node, of an attribute, and of a tensor.
+_GRAPH, _NODE, _INITIALIZER, _OUTPUT, _ATTRIBUTE, _TENSOR, _NAME, _RAW_DATA = 7, 1, 5, 2, 5, 5, 8, 9
+#: Kinds of fields: a number, eight bytes, a length with as many bytes, and four bytes.
+_NUMBER, _EIGHT, _BYTES, _FOUR = 0, 1, 2, 5
+
+Span = tuple[int, int]
+
+
+def places(data: bytes) -> dict[str, Span]:
+    """Return start and end of raw data, by the names of initializers and results of constants.
+
+    Of broken fields, and of those behind them, there are none.
+    """
+    found: dict[str, Span] = {}
+    for field, model in _fields(data, (0, len(data))):
+        if field != _GRAPH:
+            continue
+        for kind, span in _fields(data, model):
+            if kind == _INITIALIZER:
+                _note(data, _last(data, span), _NAME, _last(data, span), found)
+            elif kind == _NODE:
+                node = _last(data, span)
+                attribute = _last(data, node[_ATTRIBUTE]) if _ATTRIBUTE in node else {}
+                if _TENSOR in attribute:
+                    _note(data, node, _OUTPUT, _last(data, attribute[_TENSOR]), found)
+    return found
+
+
+def _note(
+    data: bytes, owner: dict[int, Span], name: int, tensor: dict[int, Span], found: dict[str, Span]
+) -> None:
+    if name in owner and _RAW_DATA in tensor:
+        found[data[slice(*owner[name])].decode(errors="replace")] = tensor[_RAW_DATA]
+
+
+def _last(data: bytes, span: Span) -> dict[int, Span]:
+    """Return the last field of each number in a message."""
+    return dict(_fields(data, span))
+
+
+def _fields(data: bytes, span: Span) -> Iterator[tuple[int, Span]]:
+    """Yield number, and start and end, of each field of bytes in a message."""
+    place, end = span
+    while place < end:
+        key, place = _number(data, place, end)
+        kind = key & 7
+        if kind == _BYTES:
+            n, place = _number(data, place, end)
+            if place + n > end:
+                return
+            yield key >> 3, (place, place + n)
+            place += n
+        elif kind == _NUMBER:
+            _, place = _number(data, place, end)
+        elif kind in (_EIGHT, _FOUR):
+            place += 8 if kind == _EIGHT else 4
+        else:
+            return
+
+
+def _number(data: bytes, place: int, end: int) -> tuple[int, int]:
+    """Return a number in base 128 and the place after it."""
+    value = shift = 0
+    while place < end:
+        byte = data[place]
+        value |= (byte & 127) << shift
+        place, shift = place + 1, shift + 7
+        if byte < 128:
+            break
+    return value, place
