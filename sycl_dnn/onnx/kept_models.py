@@ -56,7 +56,8 @@ def load(data: bytes) -> tuple[ModelFile, Facts] | None:
         entry, text = _Entry(*json.loads(content[8 : 8 + size])), content[8 + size :]
         if _digest(data, entry.changing) != entry.digest:
             return None
-        parameters, buffers = {}, {}
+        parameters: dict[str, np.ndarray] = {}
+        buffers: dict[str, np.ndarray] = {}
         for name, dtype, shape, start, is_parameter in entry.weights:
             n = int(np.prod(shape, dtype=np.int64))
             array = np.frombuffer(data, dtype, n, start).reshape(shape)

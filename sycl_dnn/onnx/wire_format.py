@@ -6,7 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 #: Numbers of fields: of a model, of a graph, of a node, of an attribute, and of a tensor.
-_GRAPH, _NODE, _INITIALIZER, _OUTPUT, _ATTRIBUTE, _TENSOR, _NAME, _RAW_DATA = 7, 1, 5, 2, 5, 5, 8, 9
+_GRAPH, _NODE, _INITIALIZER, _OUTPUT, _ATTRIBUTE, _TENSOR, _NAME = 7, 1, 5, 2, 5, 5, 8
+#: Those of a tensor with its values in order: as bytes, and as floats.
+_VALUES = (9, 4)
 #: Kinds of fields: a number, eight bytes, a length with as many bytes, and four bytes.
 _NUMBER, _EIGHT, _BYTES, _FOUR = 0, 1, 2, 5
 
@@ -14,7 +16,7 @@ Span = tuple[int, int]
 
 
 def places(data: bytes) -> dict[str, Span]:
-    """Return start and end of raw data, by the names of initializers and results of constants.
+    """Return start and end of values, by the names of initializers and results of constants.
 
     Of broken fields, and of those behind them, there are none.
     """
@@ -36,8 +38,9 @@ def places(data: bytes) -> dict[str, Span]:
 def _note(
     data: bytes, owner: dict[int, Span], name: int, tensor: dict[int, Span], found: dict[str, Span]
 ) -> None:
-    if name in owner and _RAW_DATA in tensor:
-        found[data[slice(*owner[name])].decode(errors="replace")] = tensor[_RAW_DATA]
+    values = next((tensor[field] for field in _VALUES if field in tensor), None)
+    if name in owner and values is not None:
+        found[data[slice(*owner[name])].decode(errors="replace")] = values
 
 
 def _last(data: bytes, span: Span) -> dict[int, Span]:

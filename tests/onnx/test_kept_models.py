@@ -212,10 +212,8 @@ def test_places_in_broken_files_end_where_they_are_broken(n):
     assert all(0 <= start <= end <= len(data) + 20 for start, end in spans.values())
 
 
-def test_places_are_those_of_the_raw_data():
-    proto = model()
-    data = proto.SerializeToString()
-    spans = wire_format.places(data)
-    assert {t.name: t.raw_data for t in proto.graph.initializer} == {
-        name: data[start:end] for name, (start, end) in spans.items()
-    }
+@pytest.mark.parametrize("typed", [False, True])
+def test_places_are_those_of_the_values(typed):
+    data = model(typed=typed).SerializeToString()
+    values = {n: data[start:end] for n, (start, end) in wire_format.places(data).items()}
+    assert values == {t.name: t.raw_data for t in model().graph.initializer}
