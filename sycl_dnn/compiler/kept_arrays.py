@@ -93,7 +93,7 @@ def _as_data(array: Any) -> tuple[Any, ...]:
     if values.nbytes > _LARGE:
         content = hashlib.sha256(values).hexdigest()
         if content not in _in_files:
-            if kept_binaries.load(content) is None:
+            if not kept_binaries.has(content, values.nbytes):
                 kept_binaries.keep(content, values.tobytes())
             _in_files.add(content)
     else:

@@ -73,12 +73,21 @@ def load(name: str) -> bytes | None:
     with contextlib.suppress(OSError), _open_folder() as folder_fd:
         path = os.open(name + _SUFFIX, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder_fd)
         with open(path, "rb") as file:
-            content = file.read(_LIMIT)
+            header, binary = file.read(_HEAD), file.read(_LIMIT)
             with contextlib.suppress(OSError):
                 os.utime(file.fileno())  # marks it as recently used
-        binary = content[_HEAD:]
-        return binary if content[:_HEAD] == _header(name, binary) else None
+        if header == _header(name, binary):
+            return binary
+        os.unlink(name + _SUFFIX, dir_fd=folder_fd)  # so that ``has`` need not read it
     return None
+
+
+def has(name: str, n_bytes: int) -> bool:
+    """Whether there is a file of a binary of this size, which may be corrupt."""
+    with contextlib.suppress(OSError), _open_folder() as folder_fd:
+        facts = os.stat(name + _SUFFIX, dir_fd=folder_fd, follow_symlinks=False)
+        return facts.st_size == _HEAD + n_bytes
+    return False
 
 
 def keep(name: str, binary: bytes) -> None:
@@ -91,7 +100,8 @@ def keep(name: str, binary: bytes) -> None:
         path = os.open(unfinished, flags, 0o600, dir_fd=folder_fd)
         try:
             with open(path, "wb") as file:
-                file.write(_header(name, binary) + binary)
+                file.write(_header(name, binary))
+                file.write(binary)
             os.rename(unfinished, name + _SUFFIX, src_dir_fd=folder_fd, dst_dir_fd=folder_fd)
         except BaseException:
             os.unlink(unfinished, dir_fd=folder_fd)
@@ -126,7 +136,9 @@ def _check_total_size(size: int, folder_fd: int) -> None:
 
 
 def _header(name: str, binary: bytes) -> bytes:
-    return _MAGIC + hashlib.sha256(name.encode() + binary).digest()
+    digest = hashlib.sha256(name.encode())
+    digest.update(binary)
+    return _MAGIC + digest.digest()
 
 
 @contextlib.contextmanager

@@ -20,7 +20,7 @@ import onnx
 from sycl_dnn.compiler import kept_programs
 from sycl_dnn.kernels import kept_binaries
 from sycl_dnn.onnx.model_file import ModelFile
-from sycl_dnn.onnx.model_graph import Facts, Graph, ModelInput
+from sycl_dnn.onnx.model_graph import Facts, Graph, ModelInput, facts_of, graph_of
 from sycl_dnn.onnx.wire_format import places
 
 #: Bytes at the beginning of a file that, with its size, name its entry.
@@ -68,7 +68,7 @@ def load(data: bytes) -> tuple[ModelFile, Facts] | None:
         return None
 
 
-def keep(data: bytes, file: ModelFile, graph: Graph) -> None:
+def keep(data: bytes, file: ModelFile) -> None:
     """Store what reading a file gave, if its weights are in it."""
     spans = places(data)
     weights, changing, last = [], [], 0
@@ -86,11 +86,11 @@ def keep(data: bytes, file: ModelFile, graph: Graph) -> None:
                 return
             last = start + array.nbytes
             weights.append((name, array.dtype.str, array.shape, start, group is file.parameters))
-    pieces, text = _split(file.structure, data, graph)
+    pieces, text = _split(file.structure, data, graph_of(file.structure))
     changing.sort()
-    facts = graph.facts._asdict()
-    facts["static_inputs"] = sorted(graph.facts.static_inputs)
-    entry = _Entry(_digest(data, changing), weights, pieces, changing, list(facts.values()))
+    *facts, static_inputs = facts_of(file.structure)
+    facts.append(sorted(static_inputs))
+    entry = _Entry(_digest(data, changing), weights, pieces, changing, facts)
     head = json.dumps(entry).encode()
     if len(head) + len(text) < _MAX_BYTES:
         kept_binaries.keep(_name(data), len(head).to_bytes(8, "little") + head + text)
@@ -111,9 +111,11 @@ def _digest(data: bytes, changing: Sequence[tuple[int, int]]) -> str:
     return digest.hexdigest()
 
 
-def _facts(inputs: Any, outputs: Any, missing: Any, host_steps: Any, static: Any) -> Facts:
+def _facts(
+    digest: str, inputs: Any, outputs: Any, missing: Any, host_steps: Any, static: Any
+) -> Facts:
     return Facts(
-        tuple(map(_described, inputs)), tuple(map(_described, outputs)), tuple(missing),
+        digest, tuple(map(_described, inputs)), tuple(map(_described, outputs)), tuple(missing),
         tuple(host_steps), frozenset(static),
     )  # fmt: skip
 

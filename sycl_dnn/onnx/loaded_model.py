@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import itertools
 import json
 import os
@@ -172,7 +171,7 @@ class OnnxModel(Module):
     def program_text(self) -> bytes:
         """Return the key of this model's programs in inference mode, except its weights."""
         text = repr((type(self).__name__, self._float, self._places))
-        return text.encode() + _digest(self._structure)
+        return (text + self._facts.digest).encode()
 
     def warmup(self, *shapes: Any) -> OnnxModel:
         """Compile the programs for inputs of these shapes, and wait.
@@ -300,11 +299,6 @@ class OnnxModel(Module):
 
 
 @functools.lru_cache(64)
-def _digest(structure: bytes) -> bytes:
-    return hashlib.sha256(structure).digest()
-
-
-@functools.lru_cache(64)
 def _paths_of(places: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
     return tuple((name, tuple(path)) for name, path in json.loads(places))
 
@@ -383,7 +377,7 @@ def _file(source: Any) -> model_file.ModelFile:
         return kept[0]
     file = model_file.read(data, folder)
     if file.is_whole:
-        kept_models.keep(data, file, graph_of(file.structure))
+        kept_models.keep(data, file)
     return file
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import math
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
@@ -38,6 +39,8 @@ class ModelInput(NamedTuple):
 class Facts(NamedTuple):
     """What a call of a model needs to know without its nodes."""
 
+    #: Of the structure.
+    digest: str
     inputs: tuple[ModelInput, ...]
     outputs: tuple[ModelInput, ...]
     #: Unsupported operators with their nodes, and unsupported kinds of values.
@@ -185,12 +188,11 @@ class Graph:
         """Return the nodes with unsupported operators."""
         return [n for n in self.all_nodes() if n.operator is None]
 
-    @functools.cached_property
-    def facts(self) -> Facts:
-        """Facts about the graph and those nested in it."""
+    def facts(self, digest: str) -> Facts:
+        """Return facts about the graph and those nested in it."""
         steps = {n.title for n in self.all_nodes() if n.operator and n.operator.is_step}
         return Facts(
-            self.inputs, self.outputs, self._missing_names(), tuple(sorted(steps)),
+            digest, self.inputs, self.outputs, self._missing_names(), tuple(sorted(steps)),
             self._static_inputs(),
         )  # fmt: skip
 
@@ -270,4 +272,6 @@ def facts_of(structure: bytes) -> Facts:
         A part of it is invalid.
     """
     facts = _kept.pop(structure, None)
-    return graph_of(structure).facts if facts is None else facts
+    if facts is not None:
+        return facts
+    return graph_of(structure).facts(hashlib.sha256(structure).hexdigest())

@@ -317,3 +317,14 @@ def test_two_contexts_share_files(build, kept, queue):
     other = dpctl.SyclQueue(dpctl.SyclContext(queue.sycl_device), queue.sycl_device)
     name = kept_binaries.key(other, SOURCE, building._OPTIONS)
     assert _runs(other, _core.Kernel.program_of_binary(other, kept_binaries.load(name)))
+
+
+def test_a_file_is_there_until_a_load_finds_it_damaged(kept):
+    kept_binaries.keep("of_this_name", b"binary")
+    assert kept_binaries.has("of_this_name", 6)
+    assert not kept_binaries.has("of_this_name", 5)
+    assert not kept_binaries.has("of_another", 6)
+    path = kept_binaries.folder() / "of_this_name.kernel"
+    path.write_bytes(path.read_bytes()[:-1] + b"?")
+    assert kept_binaries.load("of_this_name") is None
+    assert not kept_binaries.has("of_this_name", 6)

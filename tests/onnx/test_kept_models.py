@@ -154,7 +154,7 @@ def test_corrupt_entries_are_ignored(path, reads, content):
 ])  # fmt: skip
 def test_places_outside_of_the_file_are_ignored(folder, weight):
     data = model().SerializeToString()
-    entry = [kept_models._digest(data, []), [weight], [], [], [[], [], [], [], []]]
+    entry = [kept_models._digest(data, []), [weight], [], [], ["", [], [], [], [], []]]
     head = json.dumps(entry).encode()
     kept_binaries.keep(kept_models._name(data), len(head).to_bytes(8, "little") + head)
     assert kept_models.load(data) is None
