@@ -48,14 +48,26 @@ def weights_in_int8(call: Call, x: Any, w: Any, x_zero: Any, w_zero: Any, shape:
     if not is_host(w) or not (w_zero is None or is_host(w_zero)):
         return (w, None) if w_zero is None and name_of(w) == "int8" else None
     constants = [w] if w_zero is None else [w, w_zero]
-    wide = w.astype(np.int16)
     zero = np.zeros((), np.int16) if w_zero is None else w_zero.astype(np.int16)
     zero = zero.reshape(shape if zero.size > 1 else ())
-    if (wide - zero).min() >= -128 and (wide - zero).max() <= 127:
-        return call.run.once("int8", constants, lambda: (wide - zero).astype(np.int8)), None
-    shift = 128 if w.dtype == np.uint8 else 0
+    if _fit(w, zero):
+        return call.run.once("int8", constants, lambda: _difference(w, zero)), None
+    shift = np.int16(128 if w.dtype == np.uint8 else 0)
     rest = call.run.once("rest", constants, lambda: (zero - shift).astype(np.int32))
-    return call.run.once("less 128", constants, lambda: (wide - shift).astype(np.int8)), rest
+    return call.run.once("less 128", constants, lambda: _difference(w, shift)), rest
+
+
+def _fit(w: np.ndarray, zero: np.ndarray) -> bool:
+    """Whether bytes less zero points are in int8."""
+    if zero.size == 1:
+        return int(w.min()) - int(zero) >= -128 and int(w.max()) - int(zero) <= 127
+    wide = w.astype(np.int16) - zero
+    return bool(wide.min() >= -128 and wide.max() <= 127)
+
+
+def _difference(w: np.ndarray, zero: np.ndarray) -> np.ndarray:
+    """Return bytes less zero points in int8, which holds the differences."""
+    return np.asarray(w.astype(np.int8) - zero.astype(np.int8))  # modulo 256
 
 
 def _zero_point_operand(call: Call, zero: Any) -> Any:

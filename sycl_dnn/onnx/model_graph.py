@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import onnx
-from onnx import AttributeProto, TensorProto, defs, helper
+from onnx import AttributeProto, TensorProto, helper
 
 from sycl_dnn.onnx import model_file
 from sycl_dnn.onnx.host_values import PASSED
@@ -56,14 +56,13 @@ class Node:
 
     __slots__ = (
         "attributes", "domain", "graphs", "inputs", "last_reads", "n_outputs", "name", "op",
-        "operator", "outputs", "reads", "since", "title", "version",
+        "operator", "outputs", "reads", "title", "version",
     )  # fmt: skip
 
     def __init__(self, proto: onnx.NodeProto, versions: Mapping[str, int]) -> None:
         self.op = proto.op_type
         self.domain = "" if proto.domain == "ai.onnx" else proto.domain
         self.version = versions.get(self.domain, 1)
-        self.since = _since(self.op, self.version, self.domain)
         self.title = f"{self.domain}:{self.op}" if self.domain else self.op
         self.inputs, self.outputs = tuple(proto.input), tuple(proto.output)
         self.name = proto.name or next(filter(None, self.outputs), "")
@@ -80,14 +79,6 @@ class Node:
         self.reads = {*filter(None, self.inputs), *captured}
         #: Values that no later node reads.
         self.last_reads: frozenset[str] = frozenset()
-
-
-@functools.lru_cache(4096)
-def _since(op: str, version: int, domain: str) -> int:
-    try:
-        return int(defs.get_schema(op, version, domain).since_version)
-    except defs.SchemaError:
-        return version
 
 
 def _attribute(proto: AttributeProto) -> Any:
