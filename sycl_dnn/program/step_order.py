@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -103,6 +104,8 @@ def freeing_early(steps: list[Step], placed: Mapping[int, int]) -> list[Step]:
         return steps
     spans = lifetimes(steps, placed)
     moved = _moved(steps, spans, needs_of(steps, placed))
+    if all(map(operator.is_, moved, steps)):
+        return steps
     before = largest_need(spans, len(steps))
     return moved if largest_need(lifetimes(moved, placed), len(steps)) < before else steps
 
