@@ -71,23 +71,21 @@ def load(data: bytes) -> tuple[ModelFile, Facts] | None:
 def keep(data: bytes, file: ModelFile) -> None:
     """Store what reading a file gave, if its weights are in it."""
     spans = places(data)
-    weights, changing, last = [], [], 0
-    for group in (file.parameters, file.buffers):
-        for name, array in group.items():
-            if not array.dtype.isbuiltin:
-                return
-            start, end = spans.get(name, (-1, -1))
-            is_there = start >= 0 and _is_at(data, start, array) and end - start == array.nbytes
-            if is_there and array.nbytes >= _CHANGING:
-                changing.append((start, end))
-            if not is_there:
-                start = _place(data, array, last)
-            if start < 0:
-                return
-            last = start + array.nbytes
-            weights.append((name, array.dtype.str, array.shape, start, group is file.parameters))
-    pieces, text = _split(file.structure, data, graph_of(file.structure))
-    changing.sort()
+    arrays = {**file.parameters, **file.buffers}
+    if not all(array.dtype.isbuiltin for array in arrays.values()):
+        return
+    own = {
+        n: spans[n] for n, array in arrays.items() if n in spans and _fills(data, spans[n], array)
+    }
+    changing = sorted(span for span in own.values() if span[1] - span[0] >= _CHANGING)
+    weights, last = [], 0
+    for name, array in arrays.items():
+        start = own[name][0] if name in own else _place(data, array, last, changing)
+        if start < 0:
+            return
+        last = start + array.nbytes
+        weights.append((name, array.dtype.str, array.shape, start, name in file.parameters))
+    pieces, text = _split(file.structure, data, graph_of(file.structure), changing)
     *facts, static_inputs = facts_of(file.structure)
     facts.append(sorted(static_inputs))
     entry = _Entry(_digest(data, changing), weights, pieces, changing, facts)
@@ -125,6 +123,10 @@ def _described(value: Any) -> ModelInput:
     return ModelInput(name, None if shape is None else tuple(shape), dtype)
 
 
+def _fills(data: bytes, span: tuple[int, int], array: np.ndarray) -> bool:
+    return span[1] - span[0] == array.nbytes and _is_at(data, span[0], array)
+
+
 def _is_at(data: bytes, start: int, array: np.ndarray) -> bool:
     raw = array.reshape(-1).view(np.uint8)
     view = np.frombuffer(data, np.uint8)[start : start + raw.size]
@@ -134,25 +136,34 @@ def _is_at(data: bytes, start: int, array: np.ndarray) -> bool:
     )
 
 
-def _place(data: bytes, array: np.ndarray, last: int) -> int:
-    """Return where the bytes of an array are, preferably after ``last``; -1 if not there."""
+def _place(
+    data: bytes, array: np.ndarray, last: int, changing: Sequence[tuple[int, int]] = ()
+) -> int:
+    """Return where the bytes of an array are, preferably after ``last``; -1 if not there.
+
+    Not where others may be some day, in ranges that are ``changing``.
+    """
     first = array.reshape(-1).view(np.uint8)[:_START].tobytes()
     for start in (last, 0):
         for _ in range(_TRIES):
             start = data.find(first, start)
             if start < 0:
                 break
-            if _is_at(data, start, array):
+            end = start + array.nbytes
+            is_fixed = all(end <= a or b <= start for a, b in changing)
+            if is_fixed and _is_at(data, start, array):
                 return start
             start += 1
     return -1
 
 
-def _split(structure: bytes, data: bytes, graph: Graph) -> tuple[list[tuple[int, int]], bytes]:
+def _split(
+    structure: bytes, data: bytes, graph: Graph, changing: Sequence[tuple[int, int]]
+) -> tuple[list[tuple[int, int]], bytes]:
     """Return the pieces of a structure, and the bytes of those that are not in the file."""
     found, last = [], 0
     for array in _constants(graph):
-        inside, outside = _place(structure, array, 0), _place(data, array, last)
+        inside, outside = _place(structure, array, 0), _place(data, array, last, changing)
         if inside >= 0 and outside >= 0:
             found.append((inside, outside, array.nbytes))
             last = outside + array.nbytes

@@ -217,3 +217,14 @@ def test_places_are_those_of_the_values(typed):
     data = model(typed=typed).SerializeToString()
     values = {n: data[start:end] for n, (start, end) in wire_format.places(data).items()}
     assert values == {t.name: t.raw_data for t in model().graph.initializer}
+
+
+def test_constants_are_not_read_where_weights_may_change():
+    proto = model()
+    values = np.zeros((256, 128), "f4")
+    proto.graph.initializer[0].CopyFrom(onnx.numpy_helper.from_array(values, "w"))
+    data = proto.SerializeToString()
+    at = data.index(values.tobytes())
+    constant = np.zeros(1024, "f4")
+    assert at <= kept_models._place(data, constant, 0) < at + values.nbytes
+    assert kept_models._place(data, constant, 0, [(at, at + values.nbytes)]) == -1
