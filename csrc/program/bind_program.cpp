@@ -81,7 +81,7 @@ void settle(const std::vector<Program::step> &steps, const std::vector<Program::
     for (const Program::step &s : steps)
         if (s.kernel) kernels.push_back(s.kernel);
     const auto sizes = sizes_of(steps, values);
-    Kernel::start_together({kernels.begin(), kernels.end()}, sizes);
+    Kernel::start_together({kernels.begin(), kernels.end()}, sizes, false);
     for (size_t i = 0; i < kernels.size(); ++i) kernels[i]->settle(sizes[i]);
 }
 

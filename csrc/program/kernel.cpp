@@ -2,6 +2,7 @@
 // Python class Kernel: a kernel compiled at run time, as a step of a Program.
 #include "program/kernel.hpp"
 
+#include <chrono>
 #include <cstring>
 
 #include "base/dpctl_api.hpp"
@@ -46,17 +47,22 @@ static std::vector<uint64_t> words_of(const std::vector<void *> &addresses,
     return words;
 }
 
+// A process that runs a program once has ended, or its first run is a long one.
+static constexpr auto delay_of_builds = std::chrono::milliseconds(100);
+
 void Kernel::start_together(const std::vector<const Kernel *> &kernels,
-                            const std::vector<size_t> &nbytes) {
-    std::vector<ProgramBuild::named> builds;
+                            const std::vector<size_t> &nbytes, bool is_repeated) {
+    std::vector<ProgramBuild::named> at_once, later;
     for (size_t i = 0; i < kernels.size(); ++i) {
         const Kernel &k = *kernels[i];
         if (!k.build || k.launched) continue;
         const bool is_interpreted =
             i < nbytes.size() && is_small(nbytes[i]) && k.build->first_run();
-        if (!is_interpreted) builds.push_back({k.build, k.name});
+        (is_interpreted ? later : at_once).push_back({k.build, k.name});
     }
-    ProgramBuild::start_together(builds);
+    ProgramBuild::start_together(at_once);
+    if (is_repeated && !ProgramBuild::is_always_interpreted())
+        ProgramBuild::start_together(later, std::chrono::steady_clock::now() + delay_of_builds);
 }
 
 void Kernel::settle(size_t nbytes) {
@@ -213,11 +219,15 @@ void bind_kernel(py::module_ &m) {
              "kernel wait for. Its parameters are the addresses of the step's values in their "
              "order, then ``numbers``: int32 for int, float for float. With ``facts``, int32, they "
              "are two: an array of these addresses, and the facts.")
-        .def_static("start_together", &Kernel::start_together, py::arg("kernels"),
-                    py::arg("nbytes") = py::tuple(),
-                    "Begin to build kernels at once, in another thread, except those that are "
-                    "interpreted in their first run: ``nbytes`` has the size of the arrays of "
-                    "each that may be. Programs of a kernel begin otherwise.")
+        .def_static(
+            "start_together",
+            [](const std::vector<const Kernel *> &kernels, const std::vector<size_t> &nbytes) {
+                Kernel::start_together(kernels, nbytes, true);
+            },
+            py::arg("kernels"), py::arg("nbytes") = py::tuple(),
+            "Begin to build kernels, in another thread: those that are interpreted in their first "
+            "run, whose arrays have these sizes, 0.1 s later. Programs of a kernel begin "
+            "otherwise.")
         .def_property_readonly("is_launched", &Kernel::is_launched,
                                "Whether the driver runs it, not an interpreter.")
         .def_readonly("name", &Kernel::name)

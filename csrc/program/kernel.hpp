@@ -35,10 +35,11 @@ class Kernel {
     const size_t local;
     const std::vector<int32_t> facts;
 
-    // Lets another thread build those for which that is necessary and has not begun: not those
-    // that are interpreted first. `nbytes` are the sizes of their arrays.
+    // Lets another thread build those for which that is necessary and has not begun; if they will
+    // run again, also those that are interpreted first, a little later. `nbytes` are the sizes of
+    // the arrays of those that may be.
     static void start_together(const std::vector<const Kernel *> &kernels,
-                               const std::vector<size_t> &nbytes);
+                               const std::vector<size_t> &nbytes, bool is_repeated);
 
     // Makes it ready for a program over arrays of `nbytes`: interpreted, or waits for the driver;
     // throws `unimplemented` if that refuses. Call with the GIL.

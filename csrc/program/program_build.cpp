@@ -2,6 +2,7 @@
 #include "program/program_build.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <cstdlib>
 #include <deque>
@@ -25,6 +26,8 @@ struct ProgramBuild::Work {
     std::vector<std::string> kernels, keys;  // of the modules, which are dropped at the end
     std::optional<std::string> options;      // the only module is OpenCL C
     bool is_begun = false;
+    // Before this the thread does not begin, unless somebody waits.
+    std::chrono::steady_clock::time_point start = {};
     bool done = false;  // this and what follows: under the guard of the builder
     std::optional<program_bundle> bundle = {};
     std::string new_binary = {};
@@ -76,8 +79,15 @@ void build_all() {
     builder &b = the_builder();
     std::unique_lock<std::mutex> lock(b.guard);
     while (!b.waiting.empty()) {
-        auto work = std::move(b.waiting.front());
-        b.waiting.pop_front();
+        const auto next = std::min_element(
+            b.waiting.begin(), b.waiting.end(),
+            [](const work_ptr &x, const work_ptr &y) { return x->start < y->start; });
+        if ((*next)->start > std::chrono::steady_clock::now()) {
+            b.changed.wait_until(lock, (*next)->start);
+            continue;
+        }
+        auto work = std::move(*next);
+        b.waiting.erase(next);
         lock.unlock();
         build(work);
         work.reset();
@@ -103,7 +113,13 @@ bool is_given_to_thread(const work_ptr &work) {
         b.running = true;
     }
     b.waiting.push_back(work);
+    b.changed.notify_all();
     return true;
+}
+
+bool is_pending(const work_ptr &work) {
+    const std::lock_guard<std::mutex> lock(the_builder().guard);
+    return !work->done && work->start != std::chrono::steady_clock::time_point{};
 }
 
 void begin(const work_ptr &work) {
@@ -158,7 +174,7 @@ bool ProgramBuild::is_always_interpreted() {
 std::shared_ptr<const SpirvInterpreter> ProgramBuild::first_run() {
     const bool is_always = is_always_interpreted();
     if (options || chosen_interpretation() == interpretation::never) return nullptr;
-    if (!is_always && (work || has_run)) return nullptr;
+    if (!is_always && (has_run || (work && !is_pending(work)))) return nullptr;
     if (!queue.get_device().is_cpu()) return nullptr;
     look();
     if (!is_always && (other || !binary.empty())) return nullptr;
@@ -179,10 +195,11 @@ void ProgramBuild::look() {
 std::shared_ptr<ProgramBuild::Work> ProgramBuild::work_of_binary() {
     if (other) return std::exchange(other, nullptr)->work;
     if (binary.empty()) return nullptr;
-    return std::make_shared<Work>(Work{queue, std::exchange(binary, {}), {}, {}, {}, {}});
+    return std::make_shared<Work>(Work{queue, std::exchange(binary, {})});
 }
 
-void ProgramBuild::start_together(const std::vector<named> &builds) {
+void ProgramBuild::start_together(const std::vector<named> &builds,
+                                  std::chrono::steady_clock::time_point start) {
     refuse_after_fork();
     std::set<const ProgramBuild *> seen;
     for (const auto &[build, kernel] : builds)
@@ -204,6 +221,7 @@ void ProgramBuild::start_together(const std::vector<named> &builds) {
             build->work->modules.push_back(build->module);
             build->work->kernels.push_back(kernel);
             build->work->keys.push_back(build->key);
+            build->work->start = start;
         }
         if (!std::exchange(build->work->is_begun, true)) pending.push_back(build->work);
     }
@@ -219,6 +237,8 @@ std::optional<sycl::kernel> ProgramBuild::finished(const work_ptr &from,
         const ReleasedGil nogil;
         builder &b = the_builder();
         std::unique_lock<std::mutex> lock(b.guard);
+        from->start = {};
+        b.changed.notify_all();
         b.changed.wait(lock, [&] { return from->done; });
         binary = std::exchange(from->new_binary, {});
         lock.unlock();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,11 +30,13 @@ class ProgramBuild : public std::enable_shared_from_this<ProgramBuild> {
         std::shared_ptr<ProgramBuild> build;
         std::string kernel;
     };
-    // Lets the thread begin with those that it was not told before. Call with the GIL.
-    static void start_together(const std::vector<named> &builds);
+    // Lets the thread begin with those that it was not told before, at `start` or when somebody
+    // waits for them. Call with the GIL.
+    static void start_together(const std::vector<named> &builds,
+                               std::chrono::steady_clock::time_point start = {});
 
-    // What runs the module until it has run once, and the driver's binary is worth its time; null
-    // if there is a binary, or a build has begun. Call with the GIL.
+    // What runs the module until it has run once; null if there is a binary, or one is built or
+    // waited for. Call with the GIL.
     std::shared_ptr<const SpirvInterpreter> first_run();
     void note_run() { has_run = true; }
     // The variable SYCL_DNN_INTERPRET: the driver builds nothing that can be interpreted.
