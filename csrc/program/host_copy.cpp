@@ -6,6 +6,7 @@
 #include "base/errors.hpp"
 
 #if defined(__x86_64__)
+#include <cpuid.h>
 #include <immintrin.h>
 #endif
 
@@ -76,7 +77,11 @@ WITH_F16C void half_row(const void *src, void *dst, int64_t n, int64_t src_step,
 
 constexpr HostCopy::row widen_row = half_row<uint16_t, float>;
 constexpr HostCopy::row narrow_row = half_row<float, uint16_t>;
-bool has_f16c() { return __builtin_cpu_supports("avx") && __builtin_cpu_supports("f16c"); }
+// Clang 14 does not know this feature by name.
+bool has_f16c() {
+    unsigned a, b, c, d;
+    return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C) && __builtin_cpu_supports("avx");
+}
 #else
 constexpr HostCopy::row widen_row = nullptr, narrow_row = nullptr;
 bool has_f16c() { return false; }

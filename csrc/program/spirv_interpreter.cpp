@@ -7,6 +7,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "program/host_copy.hpp"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -17,10 +19,16 @@ namespace sycl_dnn {
 
 namespace {
 
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx2,fma,f16c"))), apply_to = function)
+#include "program/spirv_instructions.inc"
+#pragma clang attribute pop
+#else
 #pragma GCC push_options
 #pragma GCC target("avx2,fma,f16c")
 #include "program/spirv_instructions.inc"
 #pragma GCC pop_options
+#endif
 #include "program/spirv_rules.inc"
 
 struct type_facts {
@@ -362,7 +370,7 @@ class SpirvInterpreter::Decoder {
 
 static bool has_instructions() {
     return __builtin_cpu_supports("fma") && __builtin_cpu_supports("avx2") &&
-           __builtin_cpu_supports("f16c");
+           HostCopy::has("float16", "float32");  // F16C
 }
 
 std::shared_ptr<const SpirvInterpreter> SpirvInterpreter::of(const std::string &module) {
