@@ -21,6 +21,7 @@ from sycl_dnn.kernels.expression import (
     write,
 )
 from sycl_dnn.kernels.spirv import Kernel, Value
+from sycl_dnn.kernels.unit_loops import unit_loop
 
 
 class Form(NamedTuple):
@@ -46,25 +47,6 @@ def numbers_of(grid: Grid, n_groups: int, n_units: int, indexed: Sequence[int] =
     """
     share = -(-n_units // n_groups)
     return [share, n_units, *grid.sizes, *grid.passed_strides, *indexed]
-
-
-def divided(k: Kernel, number: Value, sizes: Sequence[Value]) -> list[Value]:
-    """Generate the decomposition of an index into coordinates, outermost first."""
-    coordinates = []
-    for size in reversed(sizes):
-        coordinates.append(k.call("rem", number, size))
-        number = k.call("div", number, size)
-    return coordinates[::-1]
-
-
-def count_on(k: Kernel, coordinates: Sequence[Value], sizes: Sequence[Value]) -> None:
-    """Generate the increment of coordinate variables to the next index."""
-    zero, carry = k.constant(0, "i32"), k.constant(1, "i32")
-    for variable, size in zip(reversed(coordinates), reversed(sizes), strict=True):
-        incremented = k.call("add", k.current(variable), carry)
-        is_over = k.call("eq", incremented, size)
-        k.assign(variable, k.select(is_over, zero, incremented))
-        carry = k.select(is_over, k.constant(1, "i32"), zero)
 
 
 def parameters_of(form: Form) -> list[tuple[str, str]]:
@@ -133,11 +115,7 @@ class ElementwiseWriter:
         n_parts = k.call("div", k.call("add", size, k.call("sub", span, one)), span)
         first = k.call("mul", k.number_of("group"), self._each)
         last = k.call("min", k.call("add", first, self._each), self._n_units)
-        # Coordinates are incremented, since divisions would cost as much as a short row.
-        sizes = [*outer, n_parts] if outer else []
-        coordinates = [k.variable(c) for c in divided(k, first, sizes)]
-        with k.loop(first, last, one) as unit:
-            *places, part = [k.current(c) for c in coordinates] or [unit]
+        with unit_loop(k, first, last, [*outer, n_parts]) as (*places, part):
             start = k.call("mul", part, span)
             stop = k.call("min", k.call("add", start, span), size)
             starts = self._starts(places)
@@ -151,7 +129,6 @@ class ElementwiseWriter:
                 with k.loop(start, stop, one) as row:
                     row_starts = self._row_starts(starts, row)
                     self._along(row_starts, self._constant(0), self._sizes[-1])
-            count_on(k, coordinates, sizes)
 
     def _keep(self) -> None:
         """Generate the values that are equal in all rows, in local memory."""

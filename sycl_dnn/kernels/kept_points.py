@@ -12,6 +12,7 @@ from sycl_dnn.kernels.fused_elementwise import name_of
 from sycl_dnn.kernels.reduced_axes import ReducedAxes
 from sycl_dnn.kernels.reduction_form import ReductionForm, ScanForm
 from sycl_dnn.kernels.spirv import Kernel, Value
+from sycl_dnn.kernels.unit_loops import unit_loop
 
 
 def array_types(
@@ -114,51 +115,40 @@ class KeptPoints(abc.ABC):
         k = self._kernel
         first = k.call("mul", k.number_of("group"), self._each)
         last = k.call("min", self._added(first, self._each), self._n_units)
-        with k.loop(first, last, self._constant(1)) as unit:
-            self._unit(unit)
+        self._over_units(first, last)
 
     def at_slab(self, slab: Value) -> None:
         """Generate the loop over the units of a slab; slabs are equal parts of the whole."""
         k = self._kernel
         first = k.call("mul", slab, self._each)
-        with k.loop(first, self._added(first, self._each), self._constant(1)) as unit:
-            self._unit(unit)
+        self._over_units(first, self._added(first, self._each))
 
-    def _unit(self, unit: Value) -> None:
-        """Generate the code for one point of the kept axes, or for vectors of points."""
+    def _over_units(self, first: Value, last: Value) -> None:
+        """Generate the loop over units: points of the kept axes, or vectors of points."""
         k, schedule = self._kernel, self._schedule
-        rest, start = unit, None
+        axes = [a for a, kind in enumerate(self._kinds) if kind == "k" and a != schedule.lanes]
+        sizes, step = [self._sizes[axis] for axis in axes], self._constant(schedule.step)
         if not self._is_rows:
-            step = self._constant(schedule.step)
-            n = self._sizes[schedule.lanes]
-            rounded_up = self._added(n, self._constant(schedule.step - 1))
-            n_blocks = k.call("div", rounded_up, step)
-            start = k.call("mul", k.call("rem", rest, n_blocks), step)
-            rest = k.call("div", rest, n_blocks)
-        self._coordinates = self._coordinates_of(rest)
-        self._axes = ReducedAxes(k, self._kinds, self._schedule, self._sizes, self._total)
-        self._axes.locate(self._coordinates)
-        point_scope = Scope(self._arrays, self._axes).moved(self._coordinates)
+            before = self._constant(schedule.step - 1)
+            sizes.append(k.call("div", self._added(self._sizes[schedule.lanes], before), step))
+        with unit_loop(k, first, last, sizes) as places:
+            start = None if self._is_rows else k.call("mul", places[-1], step)
+            self._unit(dict(zip(axes, places, strict=False)), start)
+
+    def _unit(self, coordinates: dict[int, Value], start: Value | None) -> None:
+        """Generate the code for one point of the kept axes, or for vectors from ``start`` on."""
+        self._coordinates = coordinates
+        self._axes = ReducedAxes(
+            self._kernel, self._kinds, self._schedule, self._sizes, self._total
+        )
+        self._axes.locate(coordinates)
+        point_scope = Scope(self._arrays, self._axes).moved(coordinates)
         places = [None] if start is None else self._lanes(start)
         self._at_points([point_scope if at is None else point_scope.at(at) for at in places])
 
     @abc.abstractmethod
     def _at_points(self, scopes: list[Scope]) -> None:
         """Generate the computation at one point, or at vectors of points."""
-
-    def _coordinates_of(self, rest: Value) -> dict[int, Value]:
-        """Return the coordinates along the kept axes, except the vectorized one."""
-        k = self._kernel
-        axes = [a for a, kind in enumerate(self._kinds) if kind == "k"]
-        axes = [a for a in axes if a != self._schedule.lanes]
-        coordinates = {}
-        for axis in reversed(axes):
-            if axis == axes[0]:
-                coordinates[axis] = rest
-            else:
-                coordinates[axis] = k.call("rem", rest, self._sizes[axis])
-                rest = k.call("div", rest, self._sizes[axis])
-        return coordinates
 
     def _lanes(self, start: Value) -> list[Value]:
         """Return the first coordinates of vectors along a kept axis; the last ones overlap."""

@@ -22,8 +22,8 @@ from sycl_dnn.kernels.expression import (
     rounded,
     to_memory,
 )
-from sycl_dnn.kernels.fused_elementwise import count_on, divided
 from sycl_dnn.kernels.spirv import Kernel, Value
+from sycl_dnn.kernels.unit_loops import unit_loop
 
 #: Minimum number of columns to distribute over items or groups; fewer are processed by each.
 _MIN_COLUMNS = 64
@@ -159,14 +159,12 @@ class _Writing:
 
     def module(self) -> bytes:
         """Generate the loop over the units of a group."""
-        k, one = self._kernel, self._constant(1)
+        k = self._kernel
         *outer, inner = self._sizes
         sizes = [*outer, self._parts(inner, self._block), self._parts(self._n, self._rows)]
         first = k.call("mul", k.number_of("group"), self._each)
         last = k.call("min", k.call("add", first, self._each), self._n_units)
-        coordinates = [k.variable(c) for c in divided(k, first, sizes)]
-        with k.loop(first, last, one):
-            *places, block, part = [k.current(c) for c in coordinates]
+        with unit_loop(k, first, last, sizes) as (*places, block, part):
             columns = self._span(block, self._block, inner)
             rows = self._span(part, self._rows, self._n)
             if self._form.by_rows:
@@ -174,7 +172,6 @@ class _Writing:
                 low = k.call("add", rows[0], k.call("mul", self._item, share))
                 rows = (low, k.call("min", k.call("add", low, share), rows[1]))
             self._unit([self._start(n, places) for n in range(len(self._pointers))], columns, rows)
-            count_on(k, coordinates, sizes)
         return k.module()
 
     def _parts(self, size: Value, each: Value) -> Value:
