@@ -114,6 +114,19 @@ def test_sizes_around_vectors_and_blocks(n, rows, on_queue):
         np.testing.assert_array_equal(place.asnumpy().ravel(), a.argmax(1))
 
 
+@pytest.mark.parametrize("size", [5, 33])
+def test_coordinates_of_kept_axes_that_do_not_merge(size, on_queue):
+    """Each group counts through all of them, from a point inside of each."""
+    a = _whole_numbers((8, 9, 12, 40), "float32").astype("f4")
+    part = a[:7, :5, :11, :size]
+    x = on_queue(a)[:7, :5, :11, :size]
+    for axes in _subsets(4):
+        result = of_nodes(lambda v, axes=axes: SUM(v, axes=axes), x)
+        np.testing.assert_array_equal(result.asnumpy(), _reference("sum", part, axes))
+        backward = of_nodes(lambda v, axes=axes: SUM(v, axes=axes), x[:, ::-1])
+        np.testing.assert_array_equal(backward.asnumpy(), _reference("sum", part[:, ::-1], axes))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["sum", "max", "any", "argmin"])
 @pytest.mark.parametrize("shape", [(300_001,), (200_003, 2), (3, 150_001), (40_009, 20)])
