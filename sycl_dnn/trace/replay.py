@@ -285,7 +285,7 @@ class Replays:
         body: Callable[..., Any],
         args: Sequence[Any],
         kwargs: dict[str, Any],
-        is_taped: bool = True,
+        is_taped: bool,
     ) -> Any:
         """Return the result of ``body`` for arguments whose arrays are traced.
 
