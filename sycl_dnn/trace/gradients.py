@@ -90,13 +90,6 @@ def _is_packed(name: str) -> bool:
     return "weights" in name
 
 
-def stands_for(trace: Trace, row: str, entry: Entry, grads: Grads, grad_src: Tensor) -> Grads:
-    """Note that a kernel replaced backward primitive ``row``, for second derivatives."""
-    out = {"diff_src": grad_src}
-    trace.tape.append(Entry(row, grads, out, entry.params, pd=entry.pd))
-    return {"src": grad_src}
-
-
 def gradients_of(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
     """Record the gradients of an entry's inputs by name, from those of its outputs.
 
