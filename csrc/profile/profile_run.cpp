@@ -150,8 +150,10 @@ sycl::event run_kernel(const Kernel &k, const Stream &stream,
     const bool is_launched = k.is_launched();
     const clock time_source = is_launched ? clock::device : clock_of(stream.engine);
     return recorded(stream, depends, submit, time_source, nullptr, k.name + " " + shapes, [&] {
-        subject result{"primitive", k.name, is_launched ? "opencl" : k.host ? "host" : "interpreted", false, {}, {},
-                       nullptr,     nullptr};
+        subject result{
+            "primitive", k.name, is_launched ? "opencl" : k.host ? "host" : "interpreted",
+            false,       {},     {},
+            nullptr,     nullptr};
         for (const dnnl_exec_arg_t &a : args)
             result.tensors.push_back(tensor_of(std::to_string(a.arg), desc_of(a.memory)));
         return result;
