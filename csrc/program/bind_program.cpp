@@ -63,26 +63,17 @@ void check_step(const Primitive &p, const Program::step &step,
     }
 }
 
-// Of the values of each kernel.
-std::vector<size_t> sizes_of(const std::vector<Program::step> &steps,
-                             const std::vector<Program::value> &values) {
-    std::vector<size_t> sizes;
-    for (const Program::step &s : steps) {
-        if (!s.kernel) continue;
-        sizes.push_back(0);
-        for (const auto &[id, index] : s.args) sizes.back() += values[index].layout.get_size();
-    }
-    return sizes;
-}
-
 // Kernels that must be built before they run are built together.
 void settle(const std::vector<Program::step> &steps, const std::vector<Program::value> &values) {
     std::vector<Kernel *> kernels;
-    for (const Program::step &s : steps)
-        if (s.kernel) kernels.push_back(s.kernel);
-    const auto sizes = sizes_of(steps, values);
-    Kernel::start_together({kernels.begin(), kernels.end()}, sizes, false);
-    for (size_t i = 0; i < kernels.size(); ++i) kernels[i]->settle(sizes[i]);
+    std::vector<size_t> nbytes;
+    for (const Program::step &s : steps) {
+        if (!s.kernel) continue;
+        kernels.push_back(s.kernel);
+        nbytes.push_back(0);
+        for (const auto &[id, index] : s.args) nbytes.back() += values[index].layout.get_size();
+    }
+    Kernel::settle_together(kernels, nbytes);
 }
 
 std::unique_ptr<Program> make_program(const Engine &engine, const py::list &values,

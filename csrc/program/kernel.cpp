@@ -2,8 +2,10 @@
 // Python class Kernel: a kernel compiled at run time, as a step of a Program.
 #include "program/kernel.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <map>
 
 #include "base/dpctl_api.hpp"
 #include "base/dpctl_programs.hpp"
@@ -17,23 +19,21 @@ namespace sycl_dnn {
 
 Kernel::Kernel(std::string name, std::optional<sycl::kernel> handle,
                std::shared_ptr<ProgramBuild> build, std::shared_ptr<const HostWork> host,
-               std::vector<number> numbers, size_t global, size_t local, std::vector<int32_t> facts)
+               std::vector<number> numbers, size_t global, size_t local, std::vector<int32_t> facts,
+               size_t n_visited)
     : name(std::move(name)),
       host(std::move(host)),
       numbers(std::move(numbers)),
       global(global),
       local(local),
       facts(std::move(facts)),
+      n_visited(n_visited),
       build(std::move(build)),
       handle(std::move(handle)),
       launched(this->handle.has_value()) {}
 
-// Above this size of its arrays, a kernel takes longer to interpret than to build.
+// Above this many bytes of arrays, or elements, a kernel takes longer to interpret than to build.
 static constexpr size_t most_interpreted = 4 << 20;
-
-static bool is_small(size_t nbytes) {
-    return nbytes <= most_interpreted || ProgramBuild::is_always_interpreted();
-}
 
 static std::vector<uint64_t> words_of(const std::vector<void *> &addresses,
                                       const std::vector<Kernel::number> &numbers) {
@@ -50,29 +50,45 @@ static std::vector<uint64_t> words_of(const std::vector<void *> &addresses,
 // A process that runs a program once has ended, or its first run is a long one.
 static constexpr auto delay_of_builds = std::chrono::milliseconds(100);
 
-void Kernel::start_together(const std::vector<const Kernel *> &kernels,
-                            const std::vector<size_t> &nbytes, bool is_repeated) {
+std::vector<Kernel::interpreter_ptr> Kernel::first_runs(const std::vector<Kernel *> &kernels,
+                                                        const std::vector<size_t> &nbytes,
+                                                        bool is_repeated) {
+    // All of a build count together, such as those of an unrolled loop.
+    std::map<const ProgramBuild *, size_t> work;
+    for (size_t i = 0; i < kernels.size(); ++i)
+        work[kernels[i]->build.get()] += std::max(nbytes.at(i), kernels[i]->n_visited);
+    std::vector<interpreter_ptr> result;
     std::vector<ProgramBuild::named> at_once, later;
-    for (size_t i = 0; i < kernels.size(); ++i) {
-        const Kernel &k = *kernels[i];
-        if (!k.build || k.launched) continue;
-        const bool is_interpreted =
-            i < nbytes.size() && is_small(nbytes[i]) && k.build->first_run();
-        (is_interpreted ? later : at_once).push_back({k.build, k.name});
+    for (const Kernel *k : kernels) {
+        result.emplace_back();
+        if (!k->build || k->launched) continue;
+        const bool is_small = work[k->build.get()] <= most_interpreted;
+        if (is_small || ProgramBuild::is_always_interpreted())
+            result.back() = k->build->first_run();
+        (result.back() ? later : at_once).push_back({k->build, k->name});
     }
     ProgramBuild::start_together(at_once);
     if (is_repeated && !ProgramBuild::is_always_interpreted())
         ProgramBuild::start_together(later, std::chrono::steady_clock::now() + delay_of_builds);
+    return result;
 }
 
-void Kernel::settle(size_t nbytes) {
-    if (!build || launched) return;
-    if (is_small(nbytes)) {
-        auto first = build->first_run();
-        if (first && !interpreter) interpreter = std::move(first);
-        if (first || interpreter) return;
+void Kernel::start_together(const std::vector<Kernel *> &kernels,
+                            const std::vector<size_t> &nbytes) {
+    first_runs(kernels, nbytes, true);
+}
+
+void Kernel::settle_together(const std::vector<Kernel *> &kernels,
+                             const std::vector<size_t> &nbytes) {
+    const auto first = first_runs(kernels, nbytes, false);
+    for (size_t i = 0; i < kernels.size(); ++i) {
+        Kernel &k = *kernels[i];
+        if (!k.build || k.launched) continue;
+        if (!first[i])
+            k.wait_for_build();
+        else if (!k.interpreter)
+            k.interpreter = first[i];
     }
-    wait_for_build();
 }
 
 void Kernel::wait_for_build() {
@@ -140,7 +156,7 @@ using kernel_ptr = std::unique_ptr<Kernel>;
 
 kernel_ptr make_kernel(const py::object &kernel, const std::string &name,
                        const py::sequence &numbers, size_t global, size_t local,
-                       std::vector<int32_t> facts) {
+                       std::vector<int32_t> facts, size_t n_visited) {
     if (!local || global % local)
         throw invalid_arguments("Kernel: global_size must be a multiple of local_size, got " +
                                 std::to_string(global) + " and " + std::to_string(local));
@@ -149,15 +165,16 @@ kernel_ptr make_kernel(const py::object &kernel, const std::string &name,
     if (py::isinstance<ProgramBuild>(kernel)) {
         auto build = kernel.cast<std::shared_ptr<ProgramBuild>>();
         return std::make_unique<Kernel>(name, std::nullopt, std::move(build), nullptr,
-                                        std::move(values), global, local, std::move(facts));
+                                        std::move(values), global, local, std::move(facts),
+                                        n_visited);
     }
     return std::make_unique<Kernel>(name, kernel_of(kernel), nullptr, nullptr, std::move(values),
-                                    global, local, std::move(facts));
+                                    global, local, std::move(facts), n_visited);
 }
 
 kernel_ptr of_host(const std::string &name, std::shared_ptr<const HostWork> work) {
     return std::make_unique<Kernel>(name, std::nullopt, nullptr, std::move(work),
-                                    std::vector<Kernel::number>(), 1, 1, std::vector<int32_t>());
+                                    std::vector<Kernel::number>(), 1, 1, std::vector<int32_t>(), 0);
 }
 
 kernel_ptr make_copy(const std::string &from, const std::string &to,
@@ -215,19 +232,17 @@ void bind_kernel(py::module_ &m) {
     py::class_<Kernel>(m, "Kernel", "A kernel compiled at run time, as a step of a Program.")
         .def(py::init(&make_kernel), py::arg("kernel"), py::arg("name"), py::arg("numbers"),
              py::arg("global_size"), py::arg("local_size"), py::arg("facts") = py::tuple(),
+             py::arg("n_visited") = 0,
              "``kernel`` is a dpctl.program.SyclKernel, or a ProgramBuild, which programs of the "
              "kernel wait for. Its parameters are the addresses of the step's values in their "
              "order, then ``numbers``: int32 for int, float for float. With ``facts``, int32, they "
-             "are two: an array of these addresses, and the facts.")
+             "are two: an array of these addresses, and the facts. ``n_visited`` is the number of "
+             "elements that it visits, if these are more than its largest array has.")
         .def_static(
-            "start_together",
-            [](const std::vector<const Kernel *> &kernels, const std::vector<size_t> &nbytes) {
-                Kernel::start_together(kernels, nbytes, true);
-            },
-            py::arg("kernels"), py::arg("nbytes") = py::tuple(),
-            "Begin to build kernels, in another thread: those that are interpreted in their first "
-            "run, whose arrays have these sizes, 0.1 s later. Programs of a kernel begin "
-            "otherwise.")
+            "start_together", &Kernel::start_together, py::arg("kernels"), py::arg("nbytes"),
+            "Begin to build kernels, in another thread: those that are interpreted in their "
+            "first run, whose arrays have these sizes, 0.1 s later. Programs of a kernel "
+            "begin otherwise.")
         .def_property_readonly("is_launched", &Kernel::is_launched,
                                "Whether the driver runs it, not an interpreter.")
         .def_readonly("name", &Kernel::name)

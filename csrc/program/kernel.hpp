@@ -26,7 +26,8 @@ class Kernel {
 
     Kernel(std::string name, std::optional<sycl::kernel> handle,
            std::shared_ptr<ProgramBuild> build, std::shared_ptr<const HostWork> host,
-           std::vector<number> numbers, size_t global, size_t local, std::vector<int32_t> facts);
+           std::vector<number> numbers, size_t global, size_t local, std::vector<int32_t> facts,
+           size_t n_visited);
 
     const std::string name;
     const std::shared_ptr<const HostWork> host;
@@ -34,16 +35,17 @@ class Kernel {
     const size_t global;  // total work-items, a multiple of `local`
     const size_t local;
     const std::vector<int32_t> facts;
+    const size_t n_visited;  // elements that it visits, if these are more than those of its arrays
 
-    // Lets another thread build those for which that is necessary and has not begun; if they will
-    // run again, also those that are interpreted first, a little later. `nbytes` are the sizes of
-    // the arrays of those that may be.
-    static void start_together(const std::vector<const Kernel *> &kernels,
-                               const std::vector<size_t> &nbytes, bool is_repeated);
+    // Lets another thread build those for which that is necessary and has not begun, and a little
+    // later also those that are interpreted first. `nbytes` are the sizes of their arrays.
+    static void start_together(const std::vector<Kernel *> &kernels,
+                               const std::vector<size_t> &nbytes);
 
-    // Makes it ready for a program over arrays of `nbytes`: interpreted, or waits for the driver;
-    // throws `unimplemented` if that refuses. Call with the GIL.
-    void settle(size_t nbytes);
+    // Makes those of a program ready: interpreted, or waits for the driver; throws `unimplemented`
+    // if that refuses. Call with the GIL.
+    static void settle_together(const std::vector<Kernel *> &kernels,
+                                const std::vector<size_t> &nbytes);
 
     // Whether the driver runs it; no longer changes once true.
     bool is_launched() const { return launched; }
@@ -57,12 +59,18 @@ class Kernel {
                        const AddressTable *table, const std::vector<sycl::event> &depends) const;
 
   private:
+    using interpreter_ptr = std::shared_ptr<const SpirvInterpreter>;
+    // What runs each kernel first; null if the driver does, which is told to
+    // build it, and if they will run again, a little later also the others.
+    static std::vector<interpreter_ptr> first_runs(const std::vector<Kernel *> &kernels,
+                                                   const std::vector<size_t> &nbytes,
+                                                   bool is_repeated);
     void wait_for_build();
 
     const std::shared_ptr<ProgramBuild> build;  // where the handle comes from, or null
     std::optional<sycl::kernel> handle;
-    std::atomic<bool> launched;                           // the handle is there
-    std::shared_ptr<const SpirvInterpreter> interpreter;  // until then
+    std::atomic<bool> launched;   // the handle is there
+    interpreter_ptr interpreter;  // until then
 };
 
 void bind_kernel(py::module_ &m);

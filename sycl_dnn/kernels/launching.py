@@ -93,19 +93,21 @@ def launched(
     replaced: int | None = None,
     n_elementwise: int = 0,
     form: Any = None,
+    n_visited: int = 0,
 ) -> list[Tensor]:
     """Record a SPIR-V kernel and return its outputs; not differentiable.
 
     The kernel's parameters are inputs, outputs, then numbers. The first output may overwrite the
     input with index ``replaced``; any may overwrite one of the first ``n_elementwise`` inputs in
-    the same layout, whose elements are read before theirs are written.
+    the same layout, whose elements are read before theirs are written. ``n_visited`` is the number
+    of elements that it visits, if these are more than its largest array has.
 
     Raises
     ------
     Unimplemented
         The device's compiler rejects the module.
     """
-    kernel = kernel_of(trace, module, name, numbers, n_groups, n_items, form)
+    kernel = kernel_of(trace, module, name, numbers, n_groups, n_items, form, n_visited)
     results = new_results(trace, outs)
     named = {f"elements_{n}" if n < n_elementwise else f"src_{n}": t for n, t in enumerate(inputs)}
     named_results = {
@@ -188,7 +190,7 @@ def _kernel_of_facts(
 
 def kernel_of(
     trace: Any, source: str | bytes, name: str, numbers: Sequence[int | float], n_groups: int,
-    n_items: int, form: Form | ReductionForm | None = None,
+    n_items: int, form: Form | ReductionForm | None = None, n_visited: int = 0,
 ) -> _core.Kernel:  # fmt: skip
     """Return a launch of a kernel of OpenCL C, or of a SPIR-V module.
 
@@ -205,7 +207,9 @@ def kernel_of(
         handle = compiled(queue, source, name)
         if handle is None:
             raise errors.Unimplemented(f"{name}: the device's compiler refuses this kernel")
-        kernel = _core.Kernel(handle, name, numbers, n_groups * n_items, n_items)
+        kernel = _core.Kernel(
+            handle, name, numbers, n_groups * n_items, n_items, n_visited=n_visited
+        )
         _launches[key] = kernel
         _recipes[kernel] = source, name, tuple(numbers), n_groups, n_items, ()
     if form is not None:

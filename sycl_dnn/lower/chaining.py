@@ -48,6 +48,11 @@ class Stage:
         """Compile-time properties of the kernel."""
         return self.plan.form
 
+    @property
+    def n_visited(self) -> int:
+        """Number of elements that it visits."""
+        return math.prod(self.grid.sizes)
+
     def arrays(self) -> Iterator[tuple[Tensor, int]]:
         """Yield the arrays in the order of parameters, with their numbers in the grid."""
         yield from zip(self.operands, range(len(self.operands)), strict=True)
@@ -119,7 +124,7 @@ class Chains:
         return launched(
             self._trace, reduction_module(plan.form), name_of(plan.form), stage.operands,
             stage.outs, [*plan.numbers, *stage.indexed], plan.n_groups,
-            plan.form.schedule.n_items, form=plan.form,
+            plan.form.schedule.n_items, form=plan.form, n_visited=stage.n_visited,
         )  # fmt: skip
 
     def finish(self) -> None:
@@ -220,7 +225,7 @@ class _Chain:
             numbers = [*plan.numbers, *stage.indexed]
             self._step.primitive = kernel_of(
                 trace, reduction_module(plan.form), name_of(plan.form), numbers, plan.n_groups, 1,
-                plan.form,
+                plan.form, stages[0].n_visited,
             )  # fmt: skip
             return
         tensors = [*self._inputs(), *self._results()]
@@ -234,8 +239,9 @@ class _Chain:
             _, n_units, *rest = stage.plan.numbers
             numbers += [n_units // self._n_slabs, n_units, *rest, *stage.indexed]
         self._step.primitive = kernel_of(
-            trace, chain_module(form), name_of(form), numbers, -(-self._n_slabs // share), 1
-        )
+            trace, chain_module(form), name_of(form), numbers, -(-self._n_slabs // share), 1,
+            n_visited=sum(stage.n_visited for stage in stages),
+        )  # fmt: skip
 
 
 def _place(t: Tensor) -> tuple[Storage, int]:

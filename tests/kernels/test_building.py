@@ -30,7 +30,7 @@ queue = sycl_dnn.default_queue()
 found = lambda build: ("key", b"")
 builds = [_core.ProgramBuild(queue, module(n), found, print) for n in range(20)]
 kernels = [_core.Kernel(build, "filled", [], 1, 1) for build in builds]
-_core.Kernel.start_together(kernels)
+_core.Kernel.start_together(kernels, [1] * len(kernels))
 """
 
 
@@ -91,7 +91,7 @@ def folder(tmp_path, monkeypatch):
 def started(queue, modules):
     """Launches of kernels that are built together, by their names."""
     kernels = {n: launch(building.compiled(queue, m, n), n) for n, m in modules.items()}
-    _core.Kernel.start_together(list(kernels.values()))
+    _core.Kernel.start_together(list(kernels.values()), [1] * len(kernels))
     return kernels
 
 
@@ -188,7 +188,7 @@ def test_the_next_program_builds_what_is_missing(queue, folder, written):
 def test_kernels_of_one_name_are_not_mixed_up(queue, folder, written):
     builds = [building.compiled(queue, module(n), "filled") for n in (6, 7, 8)]
     kernels = [launch(build) for build in builds]
-    _core.Kernel.start_together(kernels)
+    _core.Kernel.start_together(kernels, [1] * len(kernels))
     assert [filled(queue, kernel)[0] for kernel in kernels] == [6, 7, 8]
     assert written == [1, 1, 1]
 
@@ -242,7 +242,7 @@ def test_an_error_while_looking_leaves_nothing_waiting(queue, folder):
     bad = launch(_core.ProgramBuild(queue, module(1), failing, print))
     good = launch(building.compiled(queue, THREE["filled_1"], "filled_1"), "filled_1")
     with pytest.raises(OSError, match="no disk"):
-        _core.Kernel.start_together([good, bad])
+        _core.Kernel.start_together([good, bad], [1, 1])
     assert (filled(queue, good) == 1).all()
 
 

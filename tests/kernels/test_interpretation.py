@@ -146,6 +146,27 @@ F.lgamma(x); print(n_built())
     assert counted(code).split() == ["1", "2"]
 
 
+def test_kernels_that_visit_many_elements_of_small_arrays_are_built_at_once():
+    code = """
+f = sycl_dnn.compile(lambda a, b: F.sum(F.unsqueeze(a, 1) * F.unsqueeze(b, 0), 1))
+for n in (1000, 3000):
+    f(dpnp.ones(n, dtype="f4"), dpnp.ones(n, dtype="f4")); print(n_built())
+"""
+    assert counted(code).split() == ["0", "1"]
+
+
+@pytest.mark.parametrize(("n", "built"), [(2, "0"), (9, "1")])
+def test_equal_kernels_of_a_program_count_together(n, built):
+    code = f"""
+def repeated(a):
+    for _ in range({n}):
+        a = F.cumsum(a, 1)
+    return a
+sycl_dnn.compile(repeated)(dpnp.ones((256, 512), dtype="f4")); print(n_built())
+"""
+    assert counted(code) == built
+
+
 def test_a_profile_shows_kernels_that_the_driver_runs():
     code = """
 with sycl_dnn.profile() as p:
