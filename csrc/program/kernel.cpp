@@ -250,6 +250,7 @@ void bind_kernel(py::module_ &m) {
             "is_host", [](const Kernel &k) { return k.host != nullptr; },
             "Whether a thread of the host does it.")
         .def_readonly("global_size", &Kernel::global)
+        .def_readonly("n_visited", &Kernel::n_visited)
         .def_readonly("local_size", &Kernel::local)
         .def_static("copy", &make_copy, py::arg("from_type"), py::arg("to_type"), py::arg("axes"),
                     "A copy between plain layouts of float32, bfloat16 and float16 by the host: "

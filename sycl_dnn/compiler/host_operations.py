@@ -279,7 +279,8 @@ def _interpreted(node: Node) -> Operation | None:
         return None
     module, _, numbers, n_groups, *_ = recipe
     n_costly = sum(term.operation in COSTLY for term in launch.form.expression.terms)
-    n_elements = max(t.size for t in (*node.inputs.values(), *node.outputs.values()))
+    sizes = [t.size for t in (*node.inputs.values(), *node.outputs.values())]
+    n_elements = max(node.primitive.n_visited, *sizes)
     if n_elements * (1 + n_costly) > _MAX_INTERPRETED or not _can_interpret(module):
         return None
     data = (module, numbers, n_groups)

@@ -197,6 +197,20 @@ def test_large_products_and_other_dtypes_are_left_to_onednn(rows, width, dtype, 
     assert "host_sequence" not in _rows(compiled.explain(x))
 
 
+@pytest.mark.parametrize("n", [8, 1000])
+def test_kernels_that_visit_many_elements_of_small_arrays_are_left_to_the_driver(n, on_queue):
+    first, second = on_queue(20, 20) / 5, on_queue(20, 1)
+    indices = dpnp.asarray(RNG.integers(0, 20, n), sycl_queue=first.sycl_queue)
+
+    def function(x):
+        y = F.index_select(F.linear(x, first), 1, indices)
+        return F.linear(F.sum(y, 1, keepdim=True), second)
+
+    rows = _rows(_compared(function, on_queue(20, 20) / n, tolerance=1e-5))
+    assert (rows == ["host_sequence"]) == (n == 8)
+
+
+
 @pytest.mark.parametrize("n", [5, 40])
 def test_weights_that_are_arguments_are_read_as_they_are(n, on_queue):
     function = lambda x, w, v: F.matmul(F.relu(F.linear(x, w)), v)  # noqa: E731
