@@ -210,7 +210,6 @@ def test_kernels_that_visit_many_elements_of_small_arrays_are_left_to_the_driver
     assert (rows == ["host_sequence"]) == (n == 8)
 
 
-
 @pytest.mark.parametrize("n", [5, 40])
 def test_weights_that_are_arguments_are_read_as_they_are(n, on_queue):
     function = lambda x, w, v: F.matmul(F.relu(F.linear(x, w)), v)  # noqa: E731
