@@ -24,6 +24,7 @@ from sycl_dnn.trace.gpu_layouts import safe_softmax
 from sycl_dnn.trace.old_contents import set_apart
 from sycl_dnn.trace.steps import (
     ArrayStep,
+    Composed,
     Entry,
     Layout,
     NeedsAnotherDevice,
@@ -174,6 +175,7 @@ class Trace(TraceState):
         body: Callable[..., Any],
         args: Sequence[Any],
         kwargs: dict[str, Any],
+        is_taped: bool = True,
     ) -> Any:
         """Record a function: run its body over tensors."""
         return body(*args, **kwargs)
@@ -334,7 +336,8 @@ class Trace(TraceState):
         results = {name: _canonical(t) for name, t in results.items()}
         entry = Entry(row, dict(inputs), results, params, args, pd)
         entry.has_post_ops = attr is not None and any(c[0] == "set_post_ops" for c in attr.calls)
-        entry.composed = composed
+        if composed is not None:
+            entry.composed = Composed(composed, entry)
         self.tape.append(entry)
         return results
 
