@@ -18,9 +18,13 @@ from sycl_dnn.trace.views import axis_order, readable, spread_strides
 
 
 def coordinate_strides(node: Node, rank: int) -> list[int]:
-    """Return the strides of a virtual array whose offsets are its coordinates along the axis."""
-    axis = node.attributes["axis"] + rank - node.ndim
-    return [int(k == axis) for k in range(rank)]
+    """Return the strides of a virtual array whose offsets are its coordinates along the axis.
+
+    Broadcast along it, it has a single coordinate.
+    """
+    own = node.attributes["axis"]
+    axis = own + rank - node.ndim
+    return [int(k == axis and node.shape[own] > 1) for k in range(rank)]
 
 
 def indexed_axes(gathers: Sequence[Node], sources: Sequence[Tensor]) -> list[int]:

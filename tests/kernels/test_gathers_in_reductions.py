@@ -10,7 +10,7 @@ from sycl_dnn.ops import arithmetic as ops
 from sycl_dnn.ops import reduction as r
 from sycl_dnn.ops import selection as t
 from sycl_dnn.ops.creation import iota, triangle
-from sycl_dnn.ops.shape import SUM
+from sycl_dnn.ops.shape import SUM, broadcast_to
 
 RNG = np.random.default_rng(5)
 #: Many rows, many columns, and too few of either for the processors.
@@ -130,3 +130,18 @@ def test_a_gather_after_a_reduction_reads_memory(on_queue):
     total = a.astype("f8").sum(1, keepdims=True)
     expected = total[::-1] * np.arange(40)[:, None] + total
     np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_a_coordinate_of_an_axis_that_is_broadcast_is_zero(axis, on_queue):
+    shape = (3, 5)
+    sizes = tuple(1 if k == axis else n for k, n in enumerate(shape))
+
+    def masked(x):
+        place = broadcast_to(iota(1, axis, 2), sizes)
+        return x * ops.cast(broadcast_to(place, shape), x.dtype)
+
+    result = of_nodes(lambda x: masked(x) + x, on_queue(np.ones(shape, "f4")))
+    np.testing.assert_array_equal(result.asnumpy(), np.ones(shape))
+    result = of_nodes(lambda x: SUM(masked(x) + x, axes=(axis,)), on_queue(np.ones(shape, "f4")))
+    np.testing.assert_array_equal(result.asnumpy(), np.full(sizes, shape[axis]))
