@@ -14,10 +14,10 @@ from sycl_dnn.program.executable import Executable
 from sycl_dnn.program.segments import finalized, live_steps
 from sycl_dnn.trace import layout, nested_arguments
 from sycl_dnn.trace.array import Target
-from sycl_dnn.trace.gradients import accumulate, alias, propagate, zeros_like
+from sycl_dnn.trace.gradients import accumulate, propagate, zeros_like
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.trace_state import TapePart
-from sycl_dnn.trace.values import Storage, Tensor
+from sycl_dnn.trace.values import Storage, Tensor, alias
 from sycl_dnn.trace.views import filled
 
 

@@ -12,7 +12,6 @@ from sycl_dnn.call.written_views import unwritten
 from sycl_dnn.trace import nested_arguments, policy
 from sycl_dnn.trace.gradients import (
     Grads,
-    alias,
     leaves_of,
     propagate,
     stopped,
@@ -22,7 +21,7 @@ from sycl_dnn.trace.gradients import (
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.steps import Entry
 from sycl_dnn.trace.trace_state import TapePart, running
-from sycl_dnn.trace.values import Tensor
+from sycl_dnn.trace.values import Tensor, alias
 
 
 def stop_gradient(x: Any) -> Any:

@@ -20,6 +20,7 @@ from sycl_dnn.trace import functions, gradients
 from sycl_dnn.trace.cloning import clone_of
 from sycl_dnn.trace.indexing import full_key, numbers_of, taken_from
 from sycl_dnn.trace.torch_methods import VIEWS, unspoilt
+from sycl_dnn.trace.values import alias
 from sycl_dnn.trace.write_marks import ASSIGNMENT, ReadAfterWrite
 
 #: Views of which several elements are the same one in memory.
@@ -154,7 +155,7 @@ def _shares_memory(recording: Any, origin: Origin, view: RecordedTensor) -> bool
 def _replaced(source: Any, value: Any) -> Any:
     """Return the value after a write to ``source.data``, whose gradient is that of ``source``."""
     trace = source.trace
-    new = trace.view(source, gradients.alias(value), lambda grad: grad)
+    new = trace.view(source, alias(value), lambda grad: grad)
     trace.kept_entries.add(id(trace.tape[-1]))  # also in a block without gradients
     return new
 

@@ -19,11 +19,11 @@ from sycl_dnn.ops import arithmetic as ops
 from sycl_dnn.ops.creation import iota
 from sycl_dnn.ops.shape import broadcast_shape, broadcast_to
 from sycl_dnn.trace import layout, pointwise
-from sycl_dnn.trace.gradients import Grads, alias, rule_for
+from sycl_dnn.trace.gradients import Grads, rule_for
 from sycl_dnn.trace.recording import Trace, computes_complex
 from sycl_dnn.trace.reductions import reduce, sum_to
 from sycl_dnn.trace.steps import Entry
-from sycl_dnn.trace.values import Tensor
+from sycl_dnn.trace.values import Tensor, alias
 from sycl_dnn.trace.views import filled, reshape, row_major, untaped
 
 # --- Views and parts

@@ -18,11 +18,11 @@ from sycl_dnn.call import jacobians, reverse
 from sycl_dnn.call.custom_gradients import custom_vjp
 from sycl_dnn.nn.hooks import mapped
 from sycl_dnn.trace import nested_arguments
-from sycl_dnn.trace.gradients import accumulate, alias, propagate, stopped, zeros_like
+from sycl_dnn.trace.gradients import accumulate, propagate, stopped, zeros_like
 from sycl_dnn.trace.module_arrays import building, handed, is_building, plain
 from sycl_dnn.trace.refusals import NeedsTape
 from sycl_dnn.trace.torch_methods import in_torch_manner, overwritten, unspoilt
-from sycl_dnn.trace.values import Tensor
+from sycl_dnn.trace.values import Tensor, alias
 
 #: ``torch.autograd.function`` is a module of its own there.
 function = sys.modules[__name__]

@@ -21,7 +21,7 @@ from sycl_dnn import _core
 from sycl_dnn.trace import layout, policy
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.steps import Entry, Out
-from sycl_dnn.trace.values import Storage, Tensor
+from sycl_dnn.trace.values import Storage, Tensor, alias
 
 Grads = dict[str, Tensor]
 Rule = Callable[[Trace, Entry, Grads, set[str]], Grads]
@@ -178,12 +178,6 @@ rule_for("resampling_backward")(transposed)
 
 
 # --- Reverse passes that can be differentiated themselves: each step of one is an entry of the tape
-
-
-def alias(tensor: Tensor) -> Tensor:
-    """Return another tensor of the same elements, which has its own gradient."""
-    t = tensor
-    return Tensor(t.trace, t.storage, t.desc, t.dtype, t.shape, t.offset, t.strides)
 
 
 def stopped(x: Any) -> Any:

@@ -32,7 +32,7 @@ from sycl_dnn.trace.steps import (
     Step,
 )
 from sycl_dnn.trace.trace_state import TraceState
-from sycl_dnn.trace.values import Storage, Tensor
+from sycl_dnn.trace.values import Storage, Tensor, alias
 
 if TYPE_CHECKING:
     from sycl_dnn.trace.frozen import Seed
@@ -101,8 +101,9 @@ class Trace(TraceState):
 
     def __init__(self, engine: _core.Engine, training: bool = False) -> None:
         super().__init__(engine, training)
-        #: Copies so far: by storage, then by views of both.
-        self._reordered: dict[Storage, dict[tuple[Any, ...], Tensor]] = {}
+        #: Copies so far, by storage, then by views of both. Those of different tensors share memory
+        #: but no gradient.
+        self._reordered: dict[Storage, dict[tuple[Any, ...], list[tuple[Tensor, Tensor]]]] = {}
         self._n_repeats = 0
 
     def recorded_apart(self, body: Callable[[], Any]) -> tuple[Any, list[Step | ArrayStep]]:
@@ -140,20 +141,23 @@ class Trace(TraceState):
 
         ``inserted`` is false if the caller requested the copy; ``profile`` distinguishes the two.
         """
-        copies = self._reordered.setdefault(tensor.storage, {})
         key = (tensor.offset, tensor.desc, desc)
-        existing = copies.get(key)
-        if existing is not None:
-            return existing
+        copies = self._reordered.setdefault(tensor.storage, {}).setdefault(key, [])
+        for source, copy in copies:
+            if source is tensor:
+                return copy
+        copy = alias(copies[0][1]) if copies else self._reordered_once(tensor, desc, inserted)
+        copies.append((tensor, copy))
+        return copy
+
+    def _reordered_once(self, tensor: Tensor, desc: _core.MemoryDesc, inserted: bool) -> Tensor:
         name = dtypes.NAMES[desc.data_type]
         dtype = layout.dtype_of(desc, tensor.dtype)
         if name == "float64" != dtypes.part_of(tensor.dtype):
             # The other way is left to oneDNN, which refuses it: nothing narrows float64 unasked.
-            copies[key] = copy = self._of_doubles(tensor, desc)
-            return copy
+            return self._of_doubles(tensor, desc)
         copy = Tensor(self, Storage(desc), desc, dtype, tensor.shape)
         self._add(self.copy_step(tensor, copy, inserted=inserted))
-        copies[key] = copy
         return copy
 
     def _of_doubles(self, tensor: Tensor, desc: _core.MemoryDesc) -> Tensor:
@@ -166,8 +170,10 @@ class Trace(TraceState):
         return converted if converted.desc == desc else self.reorder(converted, desc)
 
     def copy_of(self, tensor: Tensor, desc: _core.MemoryDesc) -> Tensor | None:
-        """Return the copy of a tensor that ``reorder`` recorded; None if there is none."""
-        return self._reordered.get(tensor.storage, {}).get((tensor.offset, tensor.desc, desc))
+        """Return the copy that ``reorder`` recorded for a layout; None if there is none."""
+        key = (tensor.offset, tensor.desc, desc)
+        copies = self._reordered.get(tensor.storage, {}).get(key)
+        return copies[0][1] if copies else None
 
     def joined(
         self,

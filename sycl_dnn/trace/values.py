@@ -260,3 +260,9 @@ class Tensor(TorchMethods, ArrayMethods, ForeignFunctions, Operators, dpnp.ndarr
         strides = (*(2 * s for s in self.strides), 1)
         desc = layout.strided(shape, "int32", strides)
         return Tensor(self.trace, self.storage, desc, "int32", shape, self.offset, strides)
+
+
+def alias(tensor: Tensor) -> Tensor:
+    """Return another tensor of the same elements, which has its own gradient."""
+    t = tensor
+    return Tensor(t.trace, t.storage, t.desc, t.dtype, t.shape, t.offset, t.strides)

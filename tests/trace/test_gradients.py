@@ -145,3 +145,31 @@ def test_a_value_is_differentiated_once(name, way):
     for actual, sign in zip(call(a, b), (1, -1), strict=True):
         expected = sign * curvature * (DA - DB)
         np.testing.assert_allclose(dpnp.asnumpy(actual), expected, rtol=1e-4, atol=1e-5)
+
+
+#: What copies its operand, in another dtype or layout.
+COPIES = {
+    "narrowed": lambda x: F.astype(x, "bfloat16"),
+    "flattened": lambda x: F.reshape(F.transpose(x, 0, 1), (-1,)),
+    "multiplied": lambda x: F.linear(
+        F.diagonal(F.expand(x[:, None], (3, 3, 3)), 0, 0, 2), F.eye(3)
+    ),
+}
+
+
+@pytest.mark.parametrize("way", ["eager", "compiled", "jvp"])
+@pytest.mark.parametrize("name", COPIES)
+def test_tensors_of_the_same_memory_share_no_gradient(name, way):
+    copy, x = COPIES[name], on_device(np.arange(1.0, 10.0, dtype="f4").reshape(3, 3))
+
+    def product(x):
+        return F.sum(F.astype(copy(sycl_dnn.stop_gradient(x)) * copy(x), "float32"))
+
+    def along(x):
+        half = lambda y: 0.5 * F.sum(F.astype(F.square(copy(y)), "float32"))  # noqa: E731
+        return sycl_dnn.jvp(half, (sycl_dnn.stop_gradient(x),), (x,))[1]
+
+    call = sycl_dnn.grad(along if way == "jvp" else product)
+    call = sycl_dnn.compile(call) if way == "compiled" else call
+    used = dpnp.asnumpy(sycl_dnn.grad(lambda x: F.sum(F.astype(copy(x), "float32")))(x))
+    np.testing.assert_allclose(dpnp.asnumpy(call(x)), used * dpnp.asnumpy(x), rtol=1e-5)
