@@ -20,7 +20,7 @@ from sycl_dnn.kernels.choice import DTYPES
 from sycl_dnn.kernels.launching import Kernels, dense, shares
 from sycl_dnn.kernels.packed_blocks import BLOCKS, MOST_ROWS, Around, recorded_products
 from sycl_dnn.onednn.dtypes import DATA_TYPES
-from sycl_dnn.trace.capabilities import has_amx
+from sycl_dnn.trace.capabilities import has_fast_bfloat16
 from sycl_dnn.trace.steps import Layout, Out
 from sycl_dnn.trace.values import Tensor
 
@@ -31,7 +31,7 @@ TILED = {f"{kind} in tiles": kind for kind in ("Q4_0", "Q4_1", "Q8_0", "Q4_K", "
 #: Maximum number of elements of the other matrix in private memory.
 _MAX_PRIVATE = 1 << 17
 _MAX_ELEMENTS = 1 << 31
-#: Columns of the blocks of oneDNN's layouts for AMX, the fastest ones first.
+#: Columns of the blocks of oneDNN's layouts for bfloat16, the fastest ones first.
 _WIDE = (48, 64, 32, 16)
 
 _OF_K = ("HALVES(0) * SIX(0)", "HALVES(1) * -SIX(4)")
@@ -292,7 +292,7 @@ def _is_cpu(x: Tensor) -> bool:
 def tiled_columns(data: Tensor, kind: str, dtype: str) -> Tensor | None:
     """Return the transposed weights (k, n) of tiles, None if there is no kernel for it.
 
-    In bfloat16 they are in a layout of oneDNN's kernels for AMX, which need not copy them.
+    In bfloat16 they are in a layout of oneDNN's kernels, which need not copy them.
     """
     block = BLOCKS[TILED[kind]]
     n, n_blocks = data.shape[0], data.shape[1] // block.n_bytes * (block.n_elements // 32)
@@ -300,7 +300,7 @@ def tiled_columns(data: Tensor, kind: str, dtype: str) -> Tensor | None:
         return None
     shape, macros = (n_blocks * 32, n), []
     layout: Layout = "row_major"
-    if dtype == "bfloat16" and has_amx(data.trace.engine):
+    if dtype == "bfloat16" and has_fast_bfloat16(data.trace.engine):
         wide = next(w for w in _WIDE if n % w == 0)
         layout = MemoryDesc(shape, DATA_TYPES[dtype], f"BA16a{wide}b2a")
         macros = [f"WIDE {wide}"]

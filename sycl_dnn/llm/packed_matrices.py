@@ -17,7 +17,7 @@ from sycl_dnn.kernels import packed_blocks, tiled_blocks
 from sycl_dnn.kernels.tiled_blocks import TILE, TILED
 from sycl_dnn.llm.composed_decoding import composed_rows
 from sycl_dnn.llm.layer_norms import activated
-from sycl_dnn.trace.capabilities import has_amx
+from sycl_dnn.trace.capabilities import has_fast_bfloat16
 from sycl_dnn.trace.steps import Entry, Out
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import untaped
@@ -66,9 +66,9 @@ def packed_linears(
     -----
     Up to eight rows of ``x`` are multiplied by one kernel that decodes the blocks as it reads them,
     in float32; on CPUs it also normalizes and activates, unless gradients are needed. For more rows
-    each matrix is decoded first. CPUs with AMX then multiply in bfloat16, whose rounding errors are
-    below those of the blocks, and accumulate in float32. The gradient of ``x`` is a product in its
-    dtype; matrices have none.
+    each matrix is decoded first. CPUs with instructions for it (``avx512_core_bf16``, AMX) then
+    multiply in bfloat16, whose rounding errors are below those of the blocks, and accumulate in
+    float32. The gradient of ``x`` is a product in its dtype; matrices have none.
     """
     rows = None if added is None else F.reshape(added, (-1, added.shape[-1]))
     flat = F.reshape(x, (-1, x.shape[-1]))
@@ -137,7 +137,7 @@ def dtype_of_many_rows(x: Tensor, kind: str) -> str:
     """
     if kind in ("", "F16") or math.prod(x.shape[:-1]) <= packed_blocks.MOST_ROWS:
         return str(x.dtype)  # bfloat16 has fewer digits than float16
-    return "bfloat16" if has_amx(x.trace.engine) else str(x.dtype)
+    return "bfloat16" if has_fast_bfloat16(x.trace.engine) else str(x.dtype)
 
 
 @operation

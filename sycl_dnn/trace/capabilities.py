@@ -84,9 +84,9 @@ def saturates(engine: _core.Engine) -> bool:
     return engine.kind is _core.engine_kind.cpu and cpu_saturates()
 
 
-def has_amx(engine: _core.Engine) -> bool:
-    """Whether the engine is a CPU for which oneDNN writes code with tiles of matrices."""
-    bits = _core.cpu_isa.avx512_core_amx.value
+def has_fast_bfloat16(engine: _core.Engine) -> bool:
+    """Whether the engine is a CPU with instructions for products of bfloat16: AVX-512 or AMX."""
+    bits = _core.cpu_isa.avx512_core_bf16.value
     is_cpu = engine.kind is _core.engine_kind.cpu
     return is_cpu and _core.get_effective_cpu_isa().value & bits == bits
 

@@ -76,7 +76,7 @@ def test_products_equal_those_of_the_decoded_matrix(kind, rows, monkeypatch):
     size = np.abs(x).astype("f8") @ np.abs(weights.T)
     actual = dpnp.asnumpy(packed_linear(dpnp.asarray(x), dpnp.asarray(raw), kind))
     few = 2.0**-15 if kind in TILED else 1e-6  # tiles are multiplied by 16-bit integers
-    most = few if rows <= packed_blocks.MOST_ROWS else 2.0**-8  # CPUs with AMX round operands
+    most = few if rows <= packed_blocks.MOST_ROWS else 2.0**-8  # in bfloat16 on some CPUs
     assert actual.dtype == np.float32
     assert np.all(np.abs(actual - expected) <= most * size)
 
@@ -245,7 +245,7 @@ def test_normalized_rows_and_an_activated_gate(gate, rows, kind):
     for one in (result, compiled):
         for y, right in zip(one, expected, strict=True):
             few = 5e-4 if kind in TILED else 1e-4
-            most = 0.05 if rows > packed_blocks.MOST_ROWS else few  # bfloat16 with AMX
+            most = 0.05 if rows > packed_blocks.MOST_ROWS else few  # in bfloat16 on some CPUs
             np.testing.assert_allclose(dpnp.asnumpy(y), right, atol=most * np.abs(right).max())
 
 
