@@ -227,8 +227,7 @@ class Batching:
         return tree.map(stacked, *results)
 
     def joined(
-        self, function: Any, body: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any],
-        is_taped: bool = True,
+        self, function: Any, body: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
     ) -> Any:  # fmt: skip
         """Return the result of a call over tensors of the trace, for each sample."""
         if body is numbers_of:  # the same for all samples
@@ -237,7 +236,7 @@ class Batching:
             return self.wrapped(batched_axes.taken(self, *args))
 
         def run(*args: Any, **kwargs: Any) -> Any:
-            return self.outer.joined(function, body, args, kwargs, is_taped)
+            return self.outer.joined(function, body, args, kwargs)
 
         return self.each(getattr(body, "__name__", "a function"), run, args, kwargs)
 

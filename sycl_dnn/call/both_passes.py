@@ -14,10 +14,10 @@ from sycl_dnn.program.executable import Executable
 from sycl_dnn.program.segments import finalized, live_steps
 from sycl_dnn.trace import layout, nested_arguments
 from sycl_dnn.trace.array import Target
-from sycl_dnn.trace.gradients import accumulate, propagate, zeros_like
+from sycl_dnn.trace.gradients import accumulate, propagate, separate, zeros_like
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.trace_state import TapePart
-from sycl_dnn.trace.values import Storage, Tensor, alias
+from sycl_dnn.trace.values import Storage, Tensor
 from sycl_dnn.trace.views import filled
 
 
@@ -230,7 +230,8 @@ def _pulled_back(
     differentiable = [t for t in inputs if t.is_float]
     input_grads = propagate(trace, part.entries, seeds, differentiable)
     by_id = {
-        id(t): _in_layout_of(trace, t, g) for t, g in zip(differentiable, input_grads, strict=True)
+        id(t): separate(_in_layout_of(trace, t, g))
+        for t, g in zip(differentiable, input_grads, strict=True)
     }
     return [by_id.get(id(t)) for t in inputs]
 
@@ -257,7 +258,7 @@ def _in_layout_of(trace: Trace, tensor: Tensor, grad: Tensor | None) -> Tensor:
 def _with_own_gradients(tensors: list[Tensor]) -> list[Tensor]:
     """Return distinct copies of the tensors, each with its own gradient."""
     # An outer reverse pass follows the original tensor.
-    return [t.trace.view(t, alias(t), lambda grad: grad) for t in tensors]
+    return [separate(t) for t in tensors]
 
 
 def inner_vjp(

@@ -13,12 +13,11 @@ from sycl_dnn.trace import nested_arguments, policy
 from sycl_dnn.trace.gradients import (
     Grads,
     leaves_of,
-    propagate,
+    recomputed,
+    separate,
     stopped,
-    training,
     zeros_like,
 )
-from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.steps import Entry
 from sycl_dnn.trace.trace_state import TapePart, running
 from sycl_dnn.trace.values import Tensor, alias
@@ -98,7 +97,7 @@ class custom_vjp:  # noqa: N801 - used as a decorator
         """Record ``forward``, with its residuals as results that ``backward`` reads."""
         _, backward = self.rule  # type: ignore[misc]
         name = self._name
-        part = trace.tape_part(training=True, is_apart=True)
+        part = trace.tape_part(training=True)
         try:
             with unwritten(trace):
                 returned = forward(*args, **kwargs)
@@ -107,41 +106,37 @@ class custom_vjp:  # noqa: N801 - used as a decorator
         if not isinstance(returned, tuple) or len(returned) != 2:
             raise TypeError(f"custom_vjp: forward of {name} must return (result, residuals)")
 
-        def record(part: TapePart, args: Any, captured: Any) -> Any:
-            def pulled(residuals: Any, dy: Any) -> Any:
+        def record(args: Any, result: Any, residuals: Any) -> Any:
+            def pulled(dy: Any) -> Any:
                 with running(trace):
                     return trace.hidden(backward(trace.shown(residuals), trace.shown(dy)))
 
-            return _put_on_tape(name, pulled, part, args, captured)
+            return _put_on_tape(name, pulled, args, result)
 
         captured = tree.map(lambda v: _captured_by(trace, v), returned)
-        return trace.joined((self, trace.identity(backward)), record, (part, args, captured), {})
+        return trace.joined((self, trace.identity(backward)), record, (args, *captured), {})
 
 
 def _captured_by(trace: Any, value: Any) -> Any:
     return trace.capture(value) if nested_arguments.is_array(value) else value
 
 
-def _put_on_tape(
-    name: str, backward: Callable[..., Any], part: TapePart, args: Any, captured: tuple[Any, Any]
-) -> Any:
+def _put_on_tape(name: str, backward: Callable[..., Any], args: Any, result: Any) -> Any:
     """Put the rule of a function on the tape; return its result."""
-    trace, tape = part.trace, part.entries
     inputs = {str(i): t for i, t in enumerate(tree.leaves(args)) if isinstance(t, Tensor)}
-    result, residuals = (tree.map(_aliased, value) for value in captured)
-    _put_residuals(trace, inputs, captured[1], residuals, tape)
+    result = tree.map(_aliased, result)
     outputs = {str(i): t for i, t in enumerate(tree.leaves(result)) if isinstance(t, Tensor)}
 
     def rule(entry: Entry, grads: Grads) -> Grads:
         leaves, form = tree.flatten(result)
         output_grads = [
-            grads[str(i)] if str(i) in grads else _zero_grad(t) for i, t in enumerate(leaves)
+            separate(grads[str(i)]) if str(i) in grads else _zero_grad(t)
+            for i, t in enumerate(leaves)
         ]
-        return _checked_grads(name, args, backward(residuals, tree.unflatten(form, output_grads)))
+        return _checked_grads(name, args, backward(tree.unflatten(form, output_grads)))
 
-    residual_tensors = [t for t in tree.leaves(residuals) if isinstance(t, Tensor)]
-    inputs_and_residuals = inputs | {f"residual {i}": t for i, t in enumerate(residual_tensors)}
-    trace.tape.append(Entry("custom_vjp", inputs_and_residuals, outputs, rule=rule, function=name))
+    trace = next(iter(inputs.values())).trace
+    trace.tape.append(Entry("custom_vjp", inputs, outputs, rule=rule, function=name))
     return result
 
 
@@ -151,29 +146,6 @@ def _aliased(x: Any) -> Any:
 
 def _zero_grad(x: Any) -> Any:
     return zeros_like(x) if isinstance(x, Tensor) and x.is_float else None
-
-
-def _put_residuals(
-    trace: Trace, inputs: Grads, captured: Any, residuals: Any, tape: list[Entry]
-) -> None:
-    """Record on the tape how residuals depend on the arguments, for second derivatives."""
-    pairs = zip(tree.leaves(residuals), tree.leaves(captured), strict=True)
-    pairs_by_name = {str(i): p for i, p in enumerate(pairs) if isinstance(p[0], Tensor)}
-    if not pairs_by_name:
-        return
-
-    def rule(entry: Entry, grads: Grads) -> Grads:
-        seeds = {id(pairs_by_name[n][1]): g for n, g in grads.items()}
-        input_grads = propagate(trace_of(entry), tape, seeds, list(inputs.values()))
-        return {n: g for n, g in zip(inputs, input_grads, strict=True) if g is not None}
-
-    outputs = {n: residual for n, (residual, _) in pairs_by_name.items()}
-    trace.tape.append(Entry("residuals", dict(inputs), outputs, rule=rule, inner=tape))
-
-
-def trace_of(entry: Entry) -> Trace:
-    """Return the trace that an entry is on."""
-    return next(iter(entry.outputs.values())).trace
 
 
 def _checked_grads(name: str, args: tuple[Any, ...], grads: Any) -> Grads:
@@ -302,15 +274,12 @@ def _checkpointed(
     def rule(entry: Entry, grads: Grads) -> Grads:
         # The trace is looked up: it holds its tape, and would hold itself.
         trace = next(iter(entry.outputs.values())).trace
-        start = len(trace.tape)
-        with training(trace), trace.repeating(part.seeds), policy.using(autocast=region):
-            recomputed = body()
-        seeds = {}
-        for number, tensor in enumerate(recomputed):
-            if str(number) in grads:
-                seeds[id(tensor)] = grads[str(number)]
-        input_grads = propagate(trace, trace.tape[start:], seeds, list(inputs.values()))
-        return {n: g for n, g in zip(inputs, input_grads, strict=True) if g is not None}
+
+        def again() -> Grads:
+            with trace.repeating(part.seeds), policy.using(autocast=region):
+                return {str(i): t for i, t in enumerate(body())}
+
+        return recomputed(trace, again, grads, inputs)
 
     part.trace.tape.append(Entry("checkpoint", inputs, outputs, rule=rule, function=name))
     return [aliases[id(t)] for t in results]

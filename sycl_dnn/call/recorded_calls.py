@@ -150,7 +150,6 @@ class Recording(RunningFunction):
         body: Callable[..., Any],
         args: Sequence[Any],
         kwargs: dict[str, Any],
-        is_taped: bool = True,
     ) -> Any:
         """Return the result of a call, tracing it unless it follows a recorded path."""
         settings = policy.current()

@@ -260,12 +260,11 @@ class RunningFunction(RecordedRun):
         body: Callable[..., Any],
         args: Sequence[Any],
         kwargs: dict[str, Any],
-        is_taped: bool = True,
     ) -> Any:
         """Return the result of a call, which the trace recognizes by ``function``."""
 
         def known(*args: Any, **kwargs: Any) -> Any:
-            return self.traced.joined(function, body, args, kwargs, is_taped)
+            return self.traced.joined(function, body, args, kwargs)
 
         return self._recorded(body, known, args, kwargs)
 

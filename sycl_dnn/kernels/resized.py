@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from sycl_dnn.kernels.choice import beats_primitives, chosen
 from sycl_dnn.kernels.launching import Kernels, in_layout, of_image, shares
@@ -107,13 +108,7 @@ __kernel void resized_backward(__global const element *dy, __global element *dx,
 def resized(x: Tensor, sizes: tuple[int, ...], composed: Callable[[], Tensor]) -> Tensor:
     """Return (N, C, *S) resized; ``composed`` records oneDNN's primitive as a fallback."""
     kernels = _Way.of(x, sizes) if beats_primitives(x) else None
-    if kernels is None or not kernels.can_run():
-        return composed()
-
-    def rule(dy: Tensor) -> dict[str, Tensor]:
-        return {"src": kernels.backward(dy)}
-
-    return x.trace.closed({"src": x}, kernels.forward, rule, composed)
+    return composed() if kernels is None or not kernels.can_run() else kernels.forward(x)
 
 
 def resized_gradient(x: Tensor, dy: Tensor) -> Tensor | None:
@@ -149,22 +144,26 @@ class _Way:
         """Whether the device can compile the kernels."""
         return self._kernels.can_run("resized_forward")
 
-    def forward(self) -> Tensor:
-        """Record the resized image."""
+    def forward(self, x: Tensor) -> Tensor:
+        """Record the resized image; its gradient is ``backward``."""
         shape = (*self._x.shape[:2], *self._sizes)
-        return self._recorded("forward", {"src": self._x}, "dst", shape)
+        record = partial(self._recorded, "forward", "src", x, "dst", shape)
+        return x.trace.closed({"x": x}, record, lambda dy: {"x": self.backward(dy)})
 
     def backward(self, dy: Tensor) -> Tensor:
-        """Record the gradient of the image."""
-        dy = in_layout(dy, layout.channels_last(dy.shape, self._x.dtype))
-        return self._recorded("backward", {"diff_dst": dy}, "diff_src", self._x.shape)
+        """Record the gradient of the image; that of the gradient is ``forward``."""
+        record = partial(self._recorded, "backward", "diff_dst", dy, "diff_src", self._x.shape)
+        return dy.trace.closed({"dy": dy}, record, lambda slope: {"dy": self.forward(slope)})
 
     def _recorded(
-        self, direction: str, inputs: dict[str, Tensor], name: str, shape: tuple[int, ...]
+        self, direction: str, source: str, operand: Tensor, name: str, shape: tuple[int, ...]
     ) -> Tensor:
+        operand = in_layout(operand, layout.channels_last(operand.shape, self._x.dtype))
         rows = shape[0] * of_image(shape[2:])[0]
         share, n_groups = shares(self._x, rows)
         sizes = [*of_image(self._x.shape[2:]), self._x.shape[1], *of_image(self._sizes)]
         out = {name: Out(shape, self._x.dtype, "channels_last")}
         numbers = [rows, share, *sizes]
-        return self._kernels.record(f"resized_{direction}", inputs, out, numbers, n_groups)[name]
+        return self._kernels.record(
+            f"resized_{direction}", {source: operand}, out, numbers, n_groups
+        )[name]

@@ -10,7 +10,7 @@ from typing import Any
 from sycl_dnn.kernels.choice import beats_primitives, chosen, is_missing
 from sycl_dnn.kernels.launching import Kernels, in_layout, of_image, shares, units
 from sycl_dnn.trace import layout
-from sycl_dnn.trace.steps import Out
+from sycl_dnn.trace.steps import Entry, Out
 from sycl_dnn.trace.values import Tensor
 
 #: Channels per part of a row-major gradient, and elements of a channel that a band holds.
@@ -182,7 +182,7 @@ def maxima(
     shape : tuple of int
         Of the maxima.
     params : dict
-        Of the primitive: ``kernel``, ``strides``, ``padding_l``.
+        Of the primitive.
     needs_workspace : bool
         Whether the workspace is needed for a gradient or for indices.
     primitive : callable
@@ -200,14 +200,7 @@ def maxima(
         is_widened and windows.has_rows and _is_readable(pooled["workspace"], shape)
     ):
         return pooled
-    del x.trace.tape[n_entries:]
-
-    def rule(dy: Tensor) -> dict[str, Tensor]:
-        grad = maxima_gradient(x, dy, pooled["workspace"], params)
-        assert grad is not None  # both layouts compile, as checked above
-        return {"src": grad}
-
-    x.trace.closed({"src": x}, lambda: pooled["dst"], rule, lambda: primitive()["dst"])
+    x.trace.tape[n_entries:] = [Entry("pooling_forward", {"src": x}, pooled, params)]
     return pooled
 
 

@@ -18,7 +18,7 @@ from sycl_dnn.call import jacobians, reverse
 from sycl_dnn.call.custom_gradients import custom_vjp
 from sycl_dnn.nn.hooks import mapped
 from sycl_dnn.trace import nested_arguments
-from sycl_dnn.trace.gradients import accumulate, propagate, stopped, zeros_like
+from sycl_dnn.trace.gradients import accumulate, propagate, separate, stopped, zeros_like
 from sycl_dnn.trace.module_arrays import building, handed, is_building, plain
 from sycl_dnn.trace.refusals import NeedsTape
 from sycl_dnn.trace.torch_methods import in_torch_manner, overwritten, unspoilt
@@ -339,9 +339,9 @@ def _gradients(
     for result, value in zip(results, values, strict=True):
         accumulate(seeds, result, trace.convert(value, result.dtype))
     grads = propagate(trace, list(trace.tape), seeds, targets)
-    return [
-        zeros_like(t) if g is None and is_full else g for t, g in zip(targets, grads, strict=True)
-    ]
+    pairs = zip(targets, grads, strict=True)
+    grads = [zeros_like(t) if g is None and is_full else g for t, g in pairs]
+    return [None if g is None else separate(g) for g in grads]
 
 
 class functional:  # noqa: N801 - torch's name

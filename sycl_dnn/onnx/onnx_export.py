@@ -106,9 +106,8 @@ class ExportTrace(Trace):
         return value
 
     def joined(
-        self, function: Any, body: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any],
-        is_taped: bool = True,
-    ) -> Any:  # fmt: skip
+        self, function: Any, body: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
+    ) -> Any:
         """Record a function, and write its operators unless it is part of another function."""
         name = getattr(function, "name", None) or function.__name__
         row = ROWS.get(name)

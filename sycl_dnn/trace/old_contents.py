@@ -6,7 +6,6 @@ Another value of a buffer changes neither views of the old one nor what a revers
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from typing import Any
 
 from sycl_dnn.trace.steps import Entry
@@ -22,7 +21,7 @@ def set_apart(trace: Any, argument: Tensor) -> None:
     storage = argument.storage
     alive = [view() for view in storage.views or ()]
     views = [v for v in alive if v is not None and v.storage is storage and not _like(v, argument)]
-    entries = [e for e in _with_inner(trace.tape) if e.row != "view" and _reads(e, storage)]
+    entries = [e for e in trace.tape if e.row != "view" and _reads(e, storage)]
     if not views and not entries:
         return
     old = Storage(storage.desc)
@@ -42,12 +41,6 @@ def set_apart(trace: Any, argument: Tensor) -> None:
 def _like(view: Tensor, argument: Tensor) -> bool:
     """Whether a tensor represents all of an argument."""
     return (view.shape, view.desc, view.offset) == (argument.shape, argument.desc, argument.offset)
-
-
-def _with_inner(tape: Iterable[Entry]) -> Iterator[Entry]:
-    for entry in tape:
-        yield entry
-        yield from _with_inner(entry.inner)
 
 
 def _reads(entry: Entry, storage: Storage) -> bool:

@@ -24,7 +24,6 @@ from sycl_dnn.trace.gpu_layouts import safe_softmax
 from sycl_dnn.trace.old_contents import set_apart
 from sycl_dnn.trace.steps import (
     ArrayStep,
-    Composed,
     Entry,
     Layout,
     NeedsAnotherDevice,
@@ -181,7 +180,6 @@ class Trace(TraceState):
         body: Callable[..., Any],
         args: Sequence[Any],
         kwargs: dict[str, Any],
-        is_taped: bool = True,
     ) -> Any:
         """Record a function: run its body over tensors."""
         return body(*args, **kwargs)
@@ -342,8 +340,7 @@ class Trace(TraceState):
         results = {name: _canonical(t) for name, t in results.items()}
         entry = Entry(row, dict(inputs), results, params, args, pd)
         entry.has_post_ops = attr is not None and any(c[0] == "set_post_ops" for c in attr.calls)
-        if composed is not None:
-            entry.composed = Composed(composed, entry)
+        entry.composed = composed
         self.tape.append(entry)
         return results
 

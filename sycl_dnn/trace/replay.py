@@ -17,7 +17,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from sycl_dnn.trace import policy
-from sycl_dnn.trace.steps import Composed, Entry, OfView, Planned, Step, is_kernel
+from sycl_dnn.trace.steps import Entry, Planned, Step, is_kernel
 from sycl_dnn.trace.values import Storage, Tensor
 
 if TYPE_CHECKING:
@@ -106,7 +106,6 @@ class _EntryForm:
     args: _Numbers
     params: dict[str, Any]
     pd: Any
-    rule: Any
     composed: Any
     has_post_ops: bool
 
@@ -195,19 +194,14 @@ class Template:
         return _StepForm(None, description, inputs, outputs, rest, copy_desc)
 
     def _entry_form(self, entry: Entry) -> _EntryForm:
-        rule, composed = entry.rule, entry.composed
-        if rule is not None and not (type(rule) is OfView and _is_data(rule.rule)):
+        if entry.rule is not None or not all(map(_is_plain, entry.params.values())):
             raise _Unlike
-        if composed is not None:
-            if type(composed) is not Composed or not _is_data(composed.function):
-                raise _Unlike
-            composed = composed.function
-        if entry.inner or not all(map(_is_plain, entry.params.values())):
+        if entry.composed is not None and not _is_data(entry.composed):
             raise _Unlike
         return _EntryForm(
             entry.row, self._named(entry.inputs), self._named(entry.outputs),
-            self._named(entry.args), entry.params, entry.pd, rule,
-            composed, entry.has_post_ops,
+            self._named(entry.args), entry.params, entry.pd, entry.composed,
+            entry.has_post_ops,
         )  # fmt: skip
 
     def replay(self, trace: Trace, operands: Sequence[Tensor]) -> Any:
@@ -244,9 +238,7 @@ class Template:
             trace.steps.append(Step(primitive, inputs, named(step.outputs), *step.rest))
         for e in self._entries:
             entry = Entry(e.row, named(e.inputs), named(e.outputs), dict(e.params), named(e.args))
-            entry.pd, entry.has_post_ops, entry.rule = e.pd, e.has_post_ops, e.rule
-            if e.composed is not None:
-                entry.composed = Composed(e.composed, entry)
+            entry.pd, entry.has_post_ops, entry.composed = e.pd, e.has_post_ops, e.composed
             trace.tape.append(entry)
         results = [None if n is None else tensor(n) for n in self._results]
         return results[0] if self._is_single else self._kind(results)
@@ -293,7 +285,7 @@ class Replays:
         body: Callable[..., Any],
         args: Sequence[Any],
         kwargs: dict[str, Any],
-        is_taped: bool = True,
+        is_taped: bool,
     ) -> Any:
         """Return the result of ``body`` for arguments whose arrays are traced.
 

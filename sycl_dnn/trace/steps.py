@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -110,41 +110,12 @@ class Entry:
     pd: Any = None
     #: Gradient rule of operations that are not primitives.
     rule: Callable[..., Any] | None = None
-    #: The entries that it was recorded as, if it represents several operations.
-    inner: list[Entry] = field(default_factory=list)
     #: Whether attributes change what the primitive computes.
     has_post_ops: bool = False
-    #: Records the same operation by operations that can be differentiated twice.
-    composed: Callable[[], Any] | None = None
+    #: Records the outputs, given the inputs, by operations that can be differentiated twice.
+    composed: Callable[[Mapping[str, Tensor]], dict[str, Tensor]] | None = None
     #: The function that the user called, for errors.
     function: str = ""
-
-
-class OfView:
-    """The rule of a view: ``rule`` maps its gradient to that of the viewed tensor."""
-
-    __slots__ = ("rule",)
-
-    def __init__(self, rule: Callable[[Tensor], Tensor]) -> None:
-        self.rule = rule
-
-    def __call__(self, entry: Entry, grads: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Return the gradients of the inputs by name."""
-        return {"src": self.rule(grads["dst"])}
-
-
-class Composed:
-    """The outputs of an entry, recomputed from its inputs by ``function``."""
-
-    __slots__ = ("entry", "function")
-
-    def __init__(self, function: Callable[..., Any], entry: Entry) -> None:
-        self.function = function
-        self.entry = entry
-
-    def __call__(self) -> Any:
-        """Return the outputs by name."""
-        return self.function(self.entry.inputs)
 
 
 class NeedsAnotherDevice(Exception):

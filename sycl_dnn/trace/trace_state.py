@@ -16,9 +16,8 @@ from sycl_dnn._dpnp import array_in
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import layout, policy
 from sycl_dnn.trace.descriptors import go_on_to
-from sycl_dnn.trace.steps import ArrayStep, Entry, OfView, Step
+from sycl_dnn.trace.steps import ArrayStep, Entry, Step
 from sycl_dnn.trace.values import Storage, Tensor
-from sycl_dnn.trace.writers import Writers
 
 
 def placement_error(queue: Any, required: Any) -> ExecutionPlacementError:
@@ -183,7 +182,6 @@ class TraceState:
         #: Entries of the tape, by id, that were recorded in a block with gradients.
         self.kept_entries: set[int] = set()
         self._written_by_calls: set[Storage] = set()
-        self._writers = Writers()
         #: Seeds that were captured, if a caller needs them.
         self._drawn: list[Tensor] | None = None
         #: Seeds to return again while a function is repeated.
@@ -333,7 +331,7 @@ class TraceState:
 
         A ``functools.partial`` over shapes and similar values can be replayed, a closure cannot.
         """
-        self.tape.append(Entry("view", {"src": tensor}, {"dst": view}, rule=OfView(rule)))
+        self.tape.append(Entry("view", {"src": tensor}, {"dst": view}, {"rule": rule}))
         return view
 
     def closed(
@@ -352,10 +350,10 @@ class TraceState:
         start = len(self.tape)
         result = body()
         del self.tape[start:]
-        entry_inputs, reverse = dict(inputs), lambda e, g: rule(g["dst"])
-        self.tape.append(
-            Entry("closed", entry_inputs, {"dst": result}, rule=reverse, composed=composed)
-        )
+        entry = Entry("closed", dict(inputs), {"dst": result}, rule=lambda e, g: rule(g["dst"]))
+        if composed is not None:
+            entry.composed = lambda inputs: {"dst": composed()}
+        self.tape.append(entry)
         return result
 
     def _add(self, step: Step | ArrayStep, is_repeated: bool = False) -> None:
@@ -379,11 +377,6 @@ class TraceState:
         step.outputs = {f"dst_{n}": t for n, t in enumerate(outputs)}
         for output in outputs:
             output.storage.constant = step.constant
-        self._writers = Writers()
-
-    def writers_of(self, storage: Storage) -> list[Step | ArrayStep]:
-        """Return the steps so far that write a storage, in order."""
-        return self._writers.of(storage, self.steps)
 
     def is_by_call(self, tensor: Tensor) -> bool:
         """Whether a tensor is itself the result of a call over arrays."""

@@ -29,7 +29,7 @@ from sycl_dnn.onednn.fault import cpu_has_avx512, narrow_lanes
 from sycl_dnn.ops.selection import pad
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.descriptors import NARROW
-from sycl_dnn.trace.gradients import Grads, backward, pulled_back, rule_for
+from sycl_dnn.trace.gradients import Grads, backward, gradients_of, rule_for
 from sycl_dnn.trace.pointwise import zeros
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.reductions import reduce
@@ -97,7 +97,7 @@ def _backward_data(trace: Trace, entry: Entry, grads: Grads) -> Grads:
 def _gradient(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
     result = _backward_data(trace, entry, grads) if "src" in needed else {}
     if needed & {"weights", "bias"}:
-        result |= backward(trace, "convolution_backward_weights", entry, grads, needed)
+        result |= backward(trace, "convolution_backward_weights", entry, grads)
     return result
 
 
@@ -105,11 +105,11 @@ def _gradient(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Gra
 def _gradient_of_transposed(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
     result: Grads = {}
     if "src" in needed:
-        result |= backward(trace, "deconvolution_backward_data", entry, grads, needed)
+        result |= backward(trace, "deconvolution_backward_data", entry, grads)
     if needed & {"weights", "bias"}:
         start = len(trace.tape)
         try:
-            result |= backward(trace, "deconvolution_backward_weights", entry, grads, needed)
+            result |= backward(trace, "deconvolution_backward_weights", entry, grads)
         except NeedsAnotherDevice:
             # For few channels oneDNN offers kernels that fail at creation.
             del trace.tape[start:]
@@ -132,7 +132,7 @@ def _weights_by_convolution(trace: Trace, entry: Entry, dy: Tensor) -> Grads:
         algorithm=algorithm.convolution_direct,
         **{n: entry.params[n] for n in names if n in entry.params},
     )
-    result = pulled_back(trace, trace.tape[-1], {"dst": x}, {"weights"})
+    result = gradients_of(trace, trace.tape[-1], {"dst": x}, {"weights"})
     grads = {"weights": transpose(result["weights"], order)}
     if "bias" in entry.inputs:
         axes = [0, *range(2, dy.ndim)]
@@ -173,7 +173,7 @@ def _bilinear_gradients(
     result = {"diff_dst": forward.outputs["dst"]}
     if operand in needed:
         dy = {"dst": entry.inputs["diff_dst"]}
-        result |= pulled_back(trace, forward, dy, {operand})
+        result |= gradients_of(trace, forward, dy, {operand})
     return result
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from sycl_dnn._core import normalization_flags as flags
 from sycl_dnn.functional.arithmetic.elementwise import check_float
 from sycl_dnn.trace import layout
+from sycl_dnn.trace.gradients import independent
 from sycl_dnn.trace.pointwise import zeros
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import reshape
@@ -52,11 +53,6 @@ def dense_layout(x: Tensor) -> str:
 
 def empty_like(x: Tensor, *others: Tensor | None, shape: tuple[int, ...] | None = None) -> Tensor:
     """Return zeros of the shape of ``x``, or another; all gradients are zeros."""
-    trace = x.trace
-    inputs = {str(i): t for i, t in enumerate((x, *others)) if t is not None}
-
-    def zero_gradients(dy: Tensor) -> dict[str, Tensor]:
-        return {name: zeros(trace, t.shape, t.dtype) for name, t in inputs.items() if t.is_float}
-
-    shape = x.shape if shape is None else shape
-    return trace.closed(inputs, lambda: zeros(trace, shape, x.dtype), zero_gradients)
+    result = zeros(x.trace, x.shape if shape is None else shape, x.dtype)
+    independent([t for t in (x, *others) if t is not None], {"dst": result})
+    return result

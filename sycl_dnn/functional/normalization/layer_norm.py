@@ -108,7 +108,7 @@ def _gradient(
     )
     row, kind = "layer_normalization_backward", prop_kind.backward
     result = backward(
-        trace, row, forward, {"dst": dy}, set(inputs),
+        trace, row, forward, {"dst": dy},
         prop_kind=kind, diff_scale_shift_data_type=data_type.f32,
     )  # fmt: skip
     of_inputs = zip(entry.inputs.items(), result.values(), strict=True)

@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
+
 from sycl_dnn._core import algorithm, engine_kind
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.elementwise import check_float
@@ -12,7 +15,9 @@ from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops.arithmetic import POWER, RSQRT, SQRT, SQUARE, cast
 from sycl_dnn.ops.selection import WINDOW_SUMS, pad
-from sycl_dnn.trace.steps import Out
+from sycl_dnn.trace.gradients import Grads, backward, rule_for
+from sycl_dnn.trace.recording import Trace
+from sycl_dnn.trace.steps import Entry, Out
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import reshape
 
@@ -22,6 +27,7 @@ _WIDEST = 15
 
 def _by_kernel(x: Tensor, size: int, alpha: float, beta: float, k: float) -> Tensor:
     """Normalize (N, C, H, W) in channels-last layout, the only fast one."""
+    definition = partial(_composition, str(x.dtype), size, alpha, beta, k)
     result = x.trace.primitive(
         "lrn_forward",
         {"src": x},
@@ -33,8 +39,21 @@ def _by_kernel(x: Tensor, size: int, alpha: float, beta: float, k: float) -> Ten
         alpha=alpha,
         beta=beta,
         k=k,
+        composed=definition,
     )
     return result["dst"]
+
+
+@rule_for("lrn_forward")
+def _gradient(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
+    return backward(trace, "lrn_backward", entry, grads)
+
+
+def _composition(
+    dtype: str, size: int, alpha: float, beta: float, k: float, inputs: Mapping[str, Tensor]
+) -> Grads:
+    """Return the result of the primitive, whose gradient has no gradient, by nodes."""
+    return {"dst": computed(lambda x: _by_nodes(x, dtype, size, alpha, beta, k), inputs["src"])}
 
 
 def _has_sound_kernel(x: Tensor, size: int, beta: float) -> bool:
@@ -109,5 +128,4 @@ def local_response_norm(
         n, channels, *spatial = input.shape
         flat = reshape(input, (n, channels, spatial[0], -1))
         return reshape(_by_kernel(flat, size, alpha, beta, k), input.shape)
-    params = (str(input.dtype), size, alpha, beta, k)
-    return computed(lambda x: _by_nodes(x, *params), input)
+    return _composition(str(input.dtype), size, alpha, beta, k, {"src": input})["dst"]

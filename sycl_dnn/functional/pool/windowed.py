@@ -34,7 +34,7 @@ from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops.arithmetic import cast
 from sycl_dnn.ops.selection import gather, place
-from sycl_dnn.trace.gradients import Grads, NoGradient, backward, rule_for, stands_for, transposed
+from sycl_dnn.trace.gradients import Grads, backward, rule_for, transposed
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.steps import Entry, Out
 from sycl_dnn.trace.values import Tensor
@@ -125,6 +125,7 @@ def _pool(x: Tensor, kind: algorithm, runs: Sequence[Run], propagation: Any) -> 
     windows = [r.window for r in runs]
     shape = (*x.shape[:2], *(r.target.length for r in runs))
     params: dict[str, Any] = {
+        "algorithm": kind,
         "strides": tuple(w.stride for w in windows),
         "kernel": tuple(w.kernel for w in windows),
         "dilation": (0,) * len(windows),
@@ -140,7 +141,6 @@ def _pool(x: Tensor, kind: algorithm, runs: Sequence[Run], propagation: Any) -> 
             out,
             ask={"src": "channels_last"},
             prop_kind=propagation,
-            algorithm=kind,
             **params,
         )
 
@@ -243,18 +243,17 @@ def _pooled(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads
         dy, workspace = grads["dst"], entry.outputs["workspace"]
         result = maxima_gradient(entry.inputs["src"], dy, _as_integers(workspace), entry.params)
         if result is not None:
-            inputs = {"diff_dst": dy, "workspace": workspace}
-            return stands_for(trace, "pooling_backward", entry, inputs, result)
-    return backward(trace, "pooling_backward", entry, grads, needed)
+            rule = lambda slope: {"dy": _at_maxima(slope, dy, workspace, entry.params)}  # noqa: E731
+            return {"src": trace.closed({"dy": dy}, lambda: result, rule)}
+    return backward(trace, "pooling_backward", entry, grads)
 
 
 @rule_for("pooling_backward")
 def _pooling(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
     if entry.params["algorithm"] is not algorithm.pooling_max:
         return transposed(trace, entry, grads, needed)
-    if any(entry.params["dilation"]):
-        raise NoGradient("vjp: pooling with dilation has no second derivative", entry.row)
-    return {"diff_dst": _at_maxima(trace, entry, grads["diff_src"])}
+    dy, workspace = entry.inputs["diff_dst"], entry.inputs["workspace"]
+    return {"diff_dst": _at_maxima(grads["diff_src"], dy, workspace, entry.params)}
 
 
 def looked_up(values: Tensor, flat_indices: Tensor) -> Tensor:
@@ -265,8 +264,7 @@ def looked_up(values: Tensor, flat_indices: Tensor) -> Tensor:
     return reshape(selected(rows, indices, 2), flat_indices.shape)
 
 
-def _at_maxima(trace: Trace, entry: Entry, x: Tensor) -> Tensor:
-    """Gather ``x`` at the maxima of the windows."""
-    dy, workspace = entry.inputs["diff_dst"], entry.inputs["workspace"]
-    indices = _flat_maxima_indices(workspace, x.shape[2:], dy.shape, entry.params)
+def _at_maxima(x: Tensor, dy: Tensor, workspace: Tensor, params: Any) -> Tensor:
+    """Gather ``x`` at the maxima of the windows, in the dtype of the gradient ``dy``."""
+    indices = _flat_maxima_indices(workspace, x.shape[2:], dy.shape, params)
     return converted(looked_up(x, indices), dy.dtype)

@@ -14,7 +14,7 @@ from sycl_dnn.functional.arithmetic.elementwise import check_float, check_same_d
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.capabilities import has_avx512
-from sycl_dnn.trace.gradients import Grads, rule_for
+from sycl_dnn.trace.gradients import Grads, independent, rule_for
 from sycl_dnn.trace.pointwise import add, broadcast_to, zeros
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.reductions import sum_to
@@ -39,12 +39,8 @@ def _multipliable(x: Tensor) -> Tensor:
 
 
 def _empty_product(a: Tensor, b: Tensor, shape: tuple[int, ...], dtype: str) -> Tensor:
-    """Return zeros that depend on both operands."""
     result = zeros(a.trace, shape, dtype)
-    rule = lambda entry, grads: {  # noqa: E731
-        name: zeros(t.trace, t.shape, t.dtype) for name, t in entry.inputs.items()
-    }
-    a.trace.tape.append(Entry("empty_product", {"0": a, "1": b}, {"dst": result}, rule=rule))
+    independent([a, b], {"dst": result})
     return result
 
 

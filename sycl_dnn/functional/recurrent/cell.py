@@ -20,8 +20,9 @@ from sycl_dnn.functional.arithmetic.operands import check_each
 from sycl_dnn.functional.product.product import product
 from sycl_dnn.functional.shape.joining import join, pieces
 from sycl_dnn.trace import layout, policy
-from sycl_dnn.trace.gradients import rule_for, signature
+from sycl_dnn.trace.gradients import Grads, backward, independent, rule_for
 from sycl_dnn.trace.pointwise import add, mul, sub
+from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.steps import Entry, Out
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import reshape, transpose
@@ -353,56 +354,22 @@ def _empty_results(inputs: dict[str, Tensor], outs: dict[str, Out]) -> dict[str,
         return trace.zeros(layout.row_major(shape, dtype), shape)
 
     result = {name: zeros(out.shape, out.dtype) for name, out in outs.items()}
-    rule = lambda entry, grads: {n: zeros(t.shape, t.dtype) for n, t in inputs.items()}  # noqa: E731
-    trace.tape.append(Entry("view", inputs, result, rule=rule))
+    independent(list(inputs.values()), result)
     return result
 
 
-def _backward(trace: Any, entry: Entry, grads: dict[str, Tensor], needed: set[str]) -> Any:
+def _gradients(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
     """Record the backward primitive; oneDNN's gradients are float32."""
-    row = entry.row.replace("forward", "backward")
-    reads, writes = signature(row)
-    inputs: dict[str, Tensor] = {}
-    ask: dict[str, Any] = {}
-    for name in reads:
-        tensor = _argument(trace, name, entry, grads)
-        if tensor is None:
-            continue
-        inputs[name] = tensor
-        if name.startswith("weights"):
-            ask[name] = "any"
-        elif name.startswith("diff_"):
-            ask[name] = layout.row_major(tensor.shape, "float32")
-    outs = {
-        n: Out(entry.inputs[n[5:]].shape, "float32", "any" if "weights" in n else "row_major")
-        for n in writes
-        if n[5:] in entry.inputs
-    }
-    params = {n: v for n, v in entry.params.items() if n != "prop_kind"}
-    result = trace.primitive(
-        row,
-        inputs,
-        outs,
-        ask=ask,
+    missing = {n: t for n, t in entry.outputs.items() if n.startswith("dst") and n not in grads}
+    zeros = {n: trace.zeros(layout.row_major(t.shape, "float32")) for n, t in missing.items()}
+    result = backward(
+        trace, entry.row.replace("forward", "backward"), entry, grads | zeros, "float32",
         prop_kind=_core.prop_kind.backward,
         # Without this flag gradients are added to the contents of the memory.
         flags=_core.rnn_flags.diff_weights_overwrite,
-        hint_fwd_pd=entry.pd,
-        **params,
-    )
-    return {n[5:]: trace.convert(t, entry.inputs[n[5:]].dtype) for n, t in result.items()}
-
-
-def _argument(trace: Any, name: str, entry: Entry, grads: dict[str, Tensor]) -> Tensor | None:
-    if name.startswith("diff_"):
-        result = entry.outputs.get(name[5:])
-        if result is None or name[5:] in grads:
-            return grads.get(name[5:])
-        return trace.zeros(layout.row_major(result.shape, "float32"), result.shape)
-    if name in entry.outputs:
-        return entry.outputs[name]
-    return (entry.inputs if name.startswith("weights") else entry.args).get(name)
+    )  # fmt: skip
+    return {n: trace.convert(t, entry.inputs[n].dtype) for n, t in result.items()}
 
 
 for _cell in CELLS.values():
-    rule_for(_cell.row)(_backward)
+    rule_for(_cell.row)(_gradients)

@@ -26,7 +26,7 @@ from sycl_dnn.kernels.resized import resized, resized_gradient
 from sycl_dnn.lower.node_lowering import computed, meaning
 from sycl_dnn.ops import shape as ops
 from sycl_dnn.trace import layout
-from sycl_dnn.trace.gradients import Grads, backward, rule_for, stands_for
+from sycl_dnn.trace.gradients import Grads, backward, rule_for
 from sycl_dnn.trace.pointwise import broadcast_to
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.steps import Entry, Out
@@ -131,11 +131,10 @@ def _resampled(x: Tensor, kind: algorithm, sizes: Sizes) -> Tensor:
 @rule_for("resampling_forward")
 def _resampling(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
     if entry.params["algorithm"] is algorithm.resampling_linear:
-        dy = grads["dst"]
-        result = resized_gradient(entry.args["src"], dy)
+        result = resized_gradient(entry.args["src"], grads["dst"])
         if result is not None:
-            return stands_for(trace, "resampling_backward", entry, {"diff_dst": dy}, result)
-    return backward(trace, "resampling_backward", entry, grads, needed)
+            return {"src": result}
+    return backward(trace, "resampling_backward", entry, grads)
 
 
 def _gathered(x: Tensor, axis: int, indices: np.ndarray) -> Tensor:
