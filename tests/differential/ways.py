@@ -21,7 +21,7 @@ from sycl_dnn import functional as F
 
 #: Errors that a call may raise, if they name the function and the reason.
 REFUSALS = (ValueError, TypeError, NotImplementedError, sycl_dnn.DnnlError)
-_NAMED = re.compile(r"^[A-Za-z_][\w.]*(\(.*?\))?( of .*?)?: ")
+_NAMED = re.compile(r"^([A-Za-z_][\w.]*(\(.*?\)|\[.*?\] = \.\.\.)?|\S+=)( of .*?)?: ")
 
 
 @dataclass
@@ -318,4 +318,4 @@ def _order(way: str) -> int:
 
 def _mode(way: str) -> str:
     first = way.split()[0]
-    return first if first in ("nan", "kernels") else ""
+    return first if first in ("nan", "kernels", "vmap") else ""
