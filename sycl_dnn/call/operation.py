@@ -12,6 +12,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar
 from sycl_dnn import tree
 from sycl_dnn.call import arguments, cache, capturing, torch_keywords
 from sycl_dnn.call.arguments import Collected
+from sycl_dnn.call.array_views import views
 from sycl_dnn.call.autocast import casting
 from sycl_dnn.call.complex_arguments import routed
 from sycl_dnn.call.double_precision_refusals import answered
@@ -253,6 +254,10 @@ class Operation:
             if value.__class__ is RecordedTensor:
                 return value.trace.run(self, args, kwargs, out)
         arrays = without_methods(args)
+        if self.is_view and arrays is not args and out is None:
+            result = views(self, arrays, kwargs)
+            if result is not NotImplemented:
+                return in_manner(result)
         if arrays is not args:  # which the table of calls does not know
             result = cache.plans.calls.call(self.subject(), arrays, kwargs, out)
             if result is not NotImplemented:

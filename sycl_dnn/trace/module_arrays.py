@@ -176,10 +176,23 @@ def _as_torch(name: str) -> Any:
             return with_methods(
                 getattr(dpnp.ndarray, name)(self.plain, *map(plain, args), **kwargs)
             )
-        return with_methods(SWITCHED[name](self, *args, **kwargs))
+        function = SWITCHED.get(name) or functions.method(name)
+        return with_methods(function(self, *args, **kwargs))
 
     method.__name__ = name
     method.__doc__ = f"As ``Tensor.{name}`` of torch in ``__init__`` of modules, else as dpnp's."
+    return method
+
+
+def _as_dpnp(name: str) -> Any:
+    """Return a method that is dpnp's, whose result has torch's methods."""
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        args, kwargs = tuple(map(plain, args)), {n: plain(v) for n, v in kwargs.items()}
+        return with_methods(getattr(dpnp.ndarray, name)(self.plain, *args, **kwargs))
+
+    method.__name__ = name
+    method.__doc__ = "As dpnp's."
     return method
 
 
@@ -249,8 +262,12 @@ class ModuleArray(dpnp.ndarray):  # type: ignore[misc]
     owners: dict[tuple[int, str], weakref.ref[Any]]
     __hash__ = object.__hash__
 
-    for _name in SWITCHED:
+    for _name in (*SWITCHED, "clip", "dot", "ravel", "round", "swapaxes", "take"):
         locals()[_name] = _as_torch(_name)
+    for _name in ("__abs__", "astype", "copy"):
+        locals()[_name] = _or_traced(_name)(_as_dpnp(_name))
+    for _name in ("__divmod__", "__rdivmod__", "choose", "compress", "trace"):
+        locals()[_name] = _as_dpnp(_name)
     for _name, _function in _OPERATORS.items():
         locals()[f"__{_name}__"] = _operator(f"__{_name}__", _function)
         locals()[f"__r{_name}__"] = _operator(f"__r{_name}__", _function, is_reflected=True)
@@ -391,12 +408,24 @@ class ModuleArray(dpnp.ndarray):  # type: ignore[misc]
             return tensor.T
         return with_methods(self.plain.T)
 
+    @property
+    def mT(self) -> Any:  # noqa: N802
+        """Matrices with their axes exchanged."""
+        tensor = _traced(self)
+        return tensor.mT if tensor is not None else with_methods(self.plain.mT)
+
+    @property
+    def imag(self) -> Any:
+        """As dpnp's."""
+        tensor = _traced(self)
+        return tensor.imag if tensor is not None else with_methods(self.plain.imag)
+
     @_or_traced("view")
     def view(self, *sizes: Any, **kwargs: Any) -> Any:
         """Return the elements in another shape; with a dtype as dpnp's method."""
         first = sizes[0] if sizes else None
         if isinstance(first, (int, tuple, list)):
-            return with_methods(viewed(self.plain, sizes))
+            return with_methods(viewed(self, sizes))
         return with_methods(bits_as(self.plain, *sizes, **kwargs))
 
     @_or_traced("reshape")
