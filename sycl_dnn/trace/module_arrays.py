@@ -416,9 +416,15 @@ class ModuleArray(dpnp.ndarray):  # type: ignore[misc]
 
     @property
     def imag(self) -> Any:
-        """As dpnp's."""
+        """The imaginary parts, as dpnp's."""
         tensor = _traced(self)
         return tensor.imag if tensor is not None else with_methods(self.plain.imag)
+
+    @property
+    def real(self) -> Any:
+        """The real parts, as dpnp's."""
+        tensor = _traced(self)
+        return tensor.real if tensor is not None else with_methods(self.plain.real)
 
     @_or_traced("view")
     def view(self, *sizes: Any, **kwargs: Any) -> Any:

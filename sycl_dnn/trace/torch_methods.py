@@ -116,8 +116,8 @@ def _sizes(args: tuple[Any, ...]) -> tuple[int, ...]:
 
 def _reduction(name: str) -> Callable[..., Any]:
     def method(x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
-        x = x if dtype is None else functions.astype(x, dtype)
-        return getattr(functions, name)(x, dim, keepdim)
+        options = {} if dtype is None else {"dtype": dtype}
+        return getattr(functions, name)(x, dim, keepdim, **options)
 
     return method
 

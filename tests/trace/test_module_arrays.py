@@ -167,3 +167,44 @@ def test_results_of_methods_have_the_methods_of_torch(name):
         assert abs(result.std().item() - expected) <= 1e-5
     finally:
         set_tensor_methods(False)
+
+
+#: Functions whose results have shapes that depend on values, and attributes.
+BY_VALUES = {
+    "unique": lambda x: F.unique(x, return_counts=True)[0],
+    "nonzero": lambda x: F.nonzero(x, as_tuple=True)[1].float(),
+    "bincount": lambda x: F.bincount(F.astype(F.abs(x[0]), "int64")).float(),
+    "real": lambda x: F.complex(x, x * 2).real, "imag": lambda x: F.complex(x, x * 2).imag,
+    "masked_select": lambda x: F.masked_select(x, x > 0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BY_VALUES)
+def test_results_of_functions_of_values_have_the_methods_of_torch(name):
+    set_tensor_methods()
+    try:
+        x = with_methods(F.asarray(np.array([[1.0, -2.0, 4.0], [3.0, 8.0, -1.0]], "f4")))
+        result = BY_VALUES[name](x)
+        expected = np.std(np.array(result.tolist()), ddof=1)
+        assert abs(result.std().item() - expected) <= 1e-5
+    finally:
+        set_tensor_methods(False)
+
+
+def reduced(method, dim, dtype):
+    return lambda x: getattr(x, method)(dim, dtype=dtype)
+
+
+@pytest.mark.parametrize("method", ["sum", "prod"])
+def test_reductions_with_a_dtype_return_it(method):
+    set_tensor_methods()
+    try:
+        x = with_methods(F.asarray(np.array([[1, 2], [3, 4]])))
+        for dtype in ("int32", "int8", "float32"):
+            eager, traced = [], []
+            for dim in (None, 0):
+                eager.append(reduced(method, dim, dtype)(x))
+                traced.append(sycl_dnn.compile(reduced(method, dim, dtype))(x))
+            assert [str(r.dtype) for r in (*eager, *traced)] == [dtype] * 4
+    finally:
+        set_tensor_methods(False)

@@ -23,6 +23,7 @@ from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops.arithmetic import cast
 from sycl_dnn.trace.array import Array
+from sycl_dnn.trace.module_arrays import in_manner, plain
 from sycl_dnn.trace.refusals import NAMES, NeedsArrays
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import broadcast_shape, filled
@@ -132,7 +133,9 @@ def by_values(function: Callable[..., Any]) -> Callable[..., Any]:
     def called(*args: Any, **kwargs: Any) -> Any:
         tensors = [v for v in (*args, *kwargs.values()) if isinstance(v, Tensor)]
         if not tensors or not hasattr(tensors[0].trace, "evaluated"):
-            return function(*args, **kwargs)
+            return in_manner(
+                function(*map(plain, args), **{n: plain(v) for n, v in kwargs.items()})
+            )
         trace = tensors[0].trace
 
         def evaluated(value: Any) -> Any:
