@@ -28,7 +28,7 @@ from sycl_dnn.trace.cloning import clone_of
 from sycl_dnn.trace.module_arrays import depths, in_manner, without_methods
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.steps import NeedsAnotherDevice
-from sycl_dnn.trace.torch_methods import VIEWS, alias, unspoilt
+from sycl_dnn.trace.torch_methods import VIEWS, alias, unspoilt, written
 from sycl_dnn.trace.trace_state import running, running_trace
 from sycl_dnn.trace.values import Tensor
 
@@ -228,8 +228,8 @@ class Operation:
         for name in kwargs:
             key.append(name)
             key.append(collected.token(kwargs[name]))
-        if collected.traced:
-            return self._inline(args, kwargs)
+        if collected.traced or isinstance(out, Tensor):
+            return self._inline(args, kwargs) if out is None else self._into(args, kwargs, out)
         if not collected.arrays:
             raise arguments.without_array(self.name, self.body, args, kwargs)
         placed = PlacedCall(self.name, collected, out)
@@ -311,11 +311,7 @@ class Operation:
         check_strides(self.name, out)
         tensor = leaves[0]
         name = out.dtype if isinstance(out, Array) else out.dtype.name
-        if out.shape != tensor.shape or name != tensor.dtype:
-            raise ValueError(
-                f"{self.name}: out must have shape {tensor.shape} and dtype {tensor.dtype}, got "
-                f"{out.shape} and {name}"
-            )
+        _check_out(self.name, out, tensor.shape, tensor.dtype)
         if name not in layout.DATA_TYPES and name not in layout.COMPLEX:
             raise TypeError(f"{self.name}: out must be omitted for results of {name}")
         collected = Collected()
@@ -345,6 +341,20 @@ class Operation:
             return _unshared(result, leaves)
         return self.as_view(leaves[0], result)
 
+    def _into(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
+        """Write the result of a call in a trace to a tensor of the trace."""
+        if not isinstance(out, Tensor):
+            raise TypeError(
+                f"{self.name}: out must be an argument of the function that is traced, or made in "
+                "it: it cannot write to arrays that it captures"
+            )
+        args = tuple([nested_arguments.replaced(a, out.trace.capture) for a in args])
+        result = self._inline(args, kwargs)
+        if not isinstance(result, Tensor):
+            raise TypeError(f"{self.name}: out must be omitted where several arrays are returned")
+        _check_out(self.name, out, tuple(result.shape), result.dtype)
+        return written(out, f"{self.name}(out=)", result)
+
     def as_view(self, source: Any, result: Any) -> Any:
         """Return a result; if it shares memory in torch, writes to it are noted."""
         if self.is_view:
@@ -364,6 +374,14 @@ class UserFunction(Operation):
         """Return the result of the function over tensors of a trace."""
         run = RunningFunction(trace)
         return run.result(self.body, *run.arguments(args, kwargs))
+
+
+def _check_out(name: str, out: Any, shape: tuple[int, ...], dtype: str) -> None:
+    if tuple(out.shape) != shape or str(out.dtype) != dtype:
+        raise ValueError(
+            f"{name}: out must have shape {shape} and dtype {dtype}, got {tuple(out.shape)} and "
+            f"{out.dtype}"
+        )
 
 
 def _unshared(value: Any, leaves: Sequence[Any]) -> Any:

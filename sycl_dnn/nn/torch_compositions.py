@@ -16,6 +16,7 @@ import numpy as np
 
 import sycl_dnn
 from sycl_dnn import functional as F
+from sycl_dnn._dpnp import array_maker, view
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import functions
 from sycl_dnn.trace.module_arrays import with_methods
@@ -372,12 +373,18 @@ def isin(elements: Any, test_elements: Any) -> Any:
 
 
 def _windows(input: Any, dimension: int, size: int, step: int) -> Any:
-    """Return ``x.unfold(dimension, size, step)``: windows along an axis, a copy."""
+    """Return ``x.unfold(dimension, size, step)``, windows along an axis; a copy in a trace."""
     dim = dimension % input.ndim
     n = input.shape[dim]
     if not 0 <= size <= n or step < 1:
         raise ValueError(f"unfold: size must be in [0, {n}] and step positive, got {size}, {step}")
     firsts = range(0, n - size + 1, step)
+    if not hasattr(input, "marks"):  # outside of traces
+        usm = input.get_array()
+        shape = (*input.shape[:dim], len(firsts), *input.shape[dim + 1 :], size)
+        strides = (*usm.strides[:dim], usm.strides[dim] * step, *usm.strides[dim + 1 :])
+        strides = (*strides, usm.strides[dim])
+        return array_maker()(view(usm, shape, input.dtype, strides))
     parts = [F.narrow(input, dim, start, size) for start in firsts]
     # A view in torch: reading one after a write to the other is refused.
     return alias(input, F.movedim(F.stack(parts, dim), dim + 1, -1))

@@ -225,9 +225,10 @@ _OPERATORS = {
     "xor": "bitwise_xor", "lshift": "bitwise_left_shift", "rshift": "bitwise_right_shift",
 }  # fmt: skip
 
-#: Names whose functions for traced arrays need a trace.
+#: Names whose functions differ from those for traced arrays.
 _EAGER: dict[str, Callable[..., Any]] = {
     "clone": lambda x: x.plain.copy(), "detach": lambda x: x, "expand": _expand,
+    "contiguous": lambda x, **named: x if x.flags.c_contiguous else x.plain.copy(order="C"),
     "expand_as": lambda x, other: _expand(x, *other.shape), "item": lambda x: x.plain.item(),
     "is_floating_point": lambda x: x.dtype.kind == "f", "numpy": lambda x: dpnp.asnumpy(x.plain),
 }  # fmt: skip

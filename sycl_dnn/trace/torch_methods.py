@@ -438,7 +438,7 @@ class TorchMethods:
         if not has_torch_methods():
             raise AttributeError("data: elements of a traced array are set by x[...] = value")
         value_copy = clone_of(_value(self, value))
-        written(self, "data", _detach(value_copy))
+        written(_detach(self), "data", _detach(value_copy))  # which gradients do not see
 
     @property
     def requires_grad(self) -> bool:

@@ -24,6 +24,8 @@ METHODS = {
     "slice": lambda x: x[:, 1:3, ::2].transpose(1, 2)[0],
     "detach": lambda x: x.detach().select(2, 5), "mT": lambda x: x.mT[0],
     "nested": lambda x: x.permute(1, 2, 0).unbind(1)[3], "ravel": lambda x: x.ravel(),
+    "unfold": lambda x: x.unfold(2, 2, 2)[0, 1:], "gaps": lambda x: x[0, :, :4].diagonal(),
+    "contiguous": lambda x: x.contiguous(),
 }  # fmt: skip
 
 
@@ -84,6 +86,7 @@ def test_what_torch_copies_is_copied():
     try:
         x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
         torch.reshape(x.t(), (-1,)).zero_()
+        x.t().contiguous().zero_()
         assert x.tolist() == [[1, 2], [3, 4]]
     finally:
         torch.set_tensor_methods(False)

@@ -397,3 +397,26 @@ def test_new_arrays_in_init():
     assert result.zeros.tolist() == [0, 0, 0]
     assert result.full.tolist() == [7, 7]
     assert result.full.dtype == np.int64
+
+
+@pytest.mark.parametrize("name", ["+=", "=", "method", "slice"])
+def test_gradients_do_not_see_writes_to_data_of_values(name):
+    class Net(nn.Module):
+        def forward(self, x):
+            y = x * 3
+            if name == "+=":
+                y.data += 1
+            elif name == "=":
+                y.data = x * 3 + 1
+            elif name == "method":
+                y.data.add_(1)
+            else:
+                y.data[:] = x * 3 + 1
+            return (y * x).sum()
+
+    x = F.asarray(np.array([1.0, 2.0, -4.0], "f4"))
+    differentiated = sycl_dnn.value_and_grad(Net())
+    for function in (differentiated, sycl_dnn.compile(differentiated)):
+        value, gradient = function(x)
+        assert float(value) == 3 * 21 - 1
+        assert gradient.tolist() == [3 + 4, 6 + 7, -12 - 11]  # of 3 x times x, and y itself
