@@ -281,7 +281,9 @@ def searchsorted(sorted_sequence: Any, input: Any, *, right: bool = False) -> An
     """Return the positions in a sorted vector before which elements would be inserted."""
     _check_rank("searchsorted", 1, sorted_sequence=sorted_sequence)
     points = F.unsqueeze(input, -1)
-    is_before = sorted_sequence <= points if right else sorted_sequence < points
+    is_before = F.le(sorted_sequence, points) if right else F.lt(sorted_sequence, points)
+    if is_floating_point(points):  # NaN is behind all others
+        is_before = F.logical_or(is_before, F.isnan(points))
     return F.sum(is_before.astype("int64"), -1)
 
 

@@ -188,9 +188,7 @@ def _by_composition(
         start = len(trace.tape)
         inputs = {n: entry.inputs[n] for n in slopes}
         again = recomputed(trace, lambda: composed(entry.inputs), grads, inputs)
-        seeds: dict[int, Tensor] = {}
-        for name, gradient in again.items():  # operands of a sum have one gradient
-            accumulate(seeds, gradient, slopes[name])
+        seeds = summed((again[n], slopes[n]) for n in again)
         return gradients_by_name(trace, trace.tape[start:], seeds, operands)
 
     trace.tape.append(Entry("gradient", operands, input_grads, rule=rule))
@@ -209,7 +207,7 @@ def recomputed(trace: Trace, body: Callable[[], Grads], grads: Grads, inputs: Gr
     trace.training = True  # so that primitives write the workspaces that gradients need
     try:
         results = body()
-        seeds = {id(results[n]): g for n, g in grads.items() if n in results}
+        seeds = summed((results[n], g) for n, g in grads.items() if n in results)
         return gradients_by_name(trace, trace.tape[start:], seeds, inputs)
     finally:
         trace.training = saved
@@ -306,6 +304,14 @@ def accumulate(grads: dict[int, Tensor], tensor: Tensor, gradient: Tensor) -> No
     """Add to the gradient of a tensor; ``grads`` has them by ``id`` of the tensor."""
     old = grads.get(id(tensor))
     grads[id(tensor)] = gradient if old is None else added(old, gradient)
+
+
+def summed(pairs: Iterable[tuple[Tensor, Tensor]]) -> dict[int, Tensor]:
+    """Return gradients by ``id`` of the tensor, of which a tensor may have several."""
+    grads: dict[int, Tensor] = {}
+    for tensor, gradient in pairs:
+        accumulate(grads, tensor, gradient)
+    return grads
 
 
 def zeros_like(x: Tensor) -> Tensor:

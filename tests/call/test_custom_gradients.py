@@ -112,6 +112,22 @@ def test_second_derivatives_differentiate_the_custom_rule(x, is_compiled):
     np.testing.assert_allclose(actual[1], 6 * a, rtol=1e-6)
 
 
+def test_second_derivatives_of_a_rule_whose_arguments_are_one_array(x, is_compiled):
+    @sycl_dnn.custom_vjp
+    def product(a, b):
+        return F.sin(a) * b
+
+    def backward(residuals, dy):  # ten times the slope to the first
+        a, b = residuals
+        return dy * F.cos(a) * b * 10, dy * F.sin(a)
+
+    product.defvjp(lambda a, b: (F.sin(a) * b, (a, b)), backward)
+    slope = sycl_dnn.grad(lambda x: F.sum(product(x, x)))
+    actual = grad(lambda x: F.sum(slope(x)), x, is_compiled=is_compiled)[0]
+    x = x.asnumpy()
+    np.testing.assert_allclose(actual, 10 * (np.cos(x) - x * np.sin(x)) + np.cos(x), rtol=1e-5)
+
+
 def test_invalid_rules_are_refused(x):
     @sycl_dnn.custom_vjp
     def bad(v):

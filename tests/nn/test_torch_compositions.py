@@ -61,6 +61,8 @@ CALLS = [
     ("t.split_with_sizes(a, [1, 2])[1]", "a[1:]"),
     ("t.searchsorted(s, a)", "np.searchsorted(s, a)"),
     ("t.bucketize(a, s, right=True)", "np.searchsorted(s, a, 'right')"),
+    ("t.searchsorted(s, h)", "np.searchsorted(s, h)"),
+    ("t.bucketize(h, s, right=True)", "np.searchsorted(s, h, 'right')"),
     ("t.max(a, b)", "np.maximum(a, b)"),
     ("t.min(a, b)", "np.minimum(a, b)"),
     ("t.true_divide(b, a + 9)", "b / (a + 9)"),
