@@ -250,3 +250,20 @@ def test_mixing_float64_with_another_dtype_suggests_a_remedy(queue):
     for call in (lambda: net(wide), lambda: net.double()(narrow), lambda: F.matmul(wide, narrow.T)):
         with pytest.raises(TypeError, match=r"float64.*astype\('float32'\).*double\(\)"):
             call()
+
+
+def test_compiled_functions_compute_in_one_program_what_eager_ones_compute(queue):
+    """oneDNN's primitives, which compiled functions prefer, have no float64 on CPUs."""
+    x = to_device(np.random.default_rng(3).standard_normal((2, 4, 6)), "float64", queue)
+    functions = {
+        "softmax": lambda x: F.softmax(x, -1), "log_softmax": lambda x: F.log_softmax(x, -1),
+        "softmin": lambda x: F.softmin(x, -1), "add": lambda x: x + x.sum(),
+        "adaptive_avg_pool1d": lambda x: F.adaptive_avg_pool1d(x, 1),
+        "mean": lambda x: F.mean(x, (1, 2)), "matmul": lambda x: F.matmul(x, F.transpose(x, 1, 2)),
+        "batch_norm": lambda x: F.batch_norm(x, x[0, :, 0], F.abs(x[0, :, 1])),
+        "layer_norm": lambda x: F.layer_norm(x, (6,)), "relu": F.relu,
+    }  # fmt: skip
+    for name, function in functions.items():
+        compiled = sycl_dnn.compile(function, fallback="error")
+        expected = dpnp.asnumpy(function(x))
+        np.testing.assert_allclose(dpnp.asnumpy(compiled(x)), expected, 1e-12, 1e-14, err_msg=name)

@@ -142,6 +142,16 @@ def test_percentiles_exclude_outliers(make):
     assert errors["percentile"] < errors["minmax"] / 10
 
 
+def test_results_that_are_not_floats_are_compared(make):
+    w, x = make(24, 16), make(3, 16)
+    scores = lambda x: F.linear(x, w)  # noqa: E731
+    levels = lambda x: F.clamp(50 * scores(x) + 128, 0, 255).astype("uint8")  # noqa: E731
+    compiled = sycl_dnn.compile(lambda x: (x > 0, levels(x), scores(x)))
+    _, accuracy = sycl_dnn.quantize(compiled, [x])
+    assert accuracy[0].largest == 0.0
+    assert 0.0 < accuracy[1].largest < 0.1
+
+
 def test_unquantizable_functions_are_reported(make):
     x = make(3, 4)
     with pytest.raises(TypeError, match="compiled must be a Compiled"):
