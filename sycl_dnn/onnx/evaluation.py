@@ -121,6 +121,7 @@ class Evaluation:
         """Return a value as a NumPy array."""
         if is_host(value):
             return np.asarray(value)
+        call.node.reads_values = True
         if not isinstance(value, Tensor):
             return to_host(value)
         try:
@@ -134,18 +135,25 @@ class Evaluation:
         """Return a graph's outputs, given its inputs and the values of enclosing graphs."""
         scope: dict[str, Any] = {**values, **graph.constants}
         scope[""] = None
-        for node in graph.nodes:
-            with _name_errors(node):
-                results = self._results(node, scope)
-            scope.update((o, v) for o, v in zip(node.outputs, results, strict=False) if o)
-            for name in node.last_reads:
-                scope.pop(name, None)
+        self._evaluate_nodes(graph, scope)
         for output in graph.outputs:
             value = _value_in(scope, output.name)
             if isinstance(value, Delayed):
                 with _name_errors(graph.maker(output.name)):
                     scope[output.name] = opened(value)
         return [scope[o.name] for o in graph.outputs]
+
+    def _evaluate_nodes(self, graph: Graph, scope: dict[str, Any]) -> None:
+        for node in graph.nodes:
+            self.evaluate_node(node, scope)
+
+    def evaluate_node(self, node: Node, scope: dict[str, Any]) -> None:
+        """Add the results of a node to the values by name, and drop those last read by it."""
+        with _name_errors(node):
+            results = self._results(node, scope)
+        scope.update((o, v) for o, v in zip(node.outputs, results, strict=False) if o)
+        for name in node.last_reads:
+            scope.pop(name, None)
 
     def _results(self, node: Node, scope: dict[str, Any]) -> tuple[Any, ...]:
         call = Call(node, self)

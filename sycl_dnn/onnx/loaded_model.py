@@ -23,6 +23,7 @@ from sycl_dnn.nn.module import Module
 from sycl_dnn.nn.parameter import Parameter
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.onnx import kept_models, model_file, operators
+from sycl_dnn.onnx.compiled_parts import EvaluationInParts
 from sycl_dnn.onnx.evaluation import (
     Evaluation,
     NeedsValue,
@@ -63,7 +64,7 @@ class OnnxModel(Module):
         Unsupported operators, with the nodes that use them. Calling a model with any of them raises
         an error.
     host_steps : tuple of str
-        Operators with value-dependent result shapes. A model with any of them runs node by node,
+        Operators with value-dependent result shapes. A model with any of them runs in parts,
         and cannot be part of a compiled function.
     """
 
@@ -153,7 +154,7 @@ class OnnxModel(Module):
     # Calls.
 
     def __call__(self, *args: Any, **named: Any) -> Any:
-        """Run the model as one program, or node by node if shapes depend on values."""
+        """Run the model as one program, or in parts if shapes or conditions depend on values."""
         self._check_supported()
         inputs = self._bound(args, named)
         if "_is_traced" in self.__dict__ or any(isinstance(v, Tensor) for v in inputs.values()):
@@ -209,8 +210,11 @@ class OnnxModel(Module):
         trace = None if traced is None else traced.trace
         if queue is None:
             queue = self._queue_of(values) if trace is None else trace.queue
-        run = Evaluation(graph, queue, self, self._float, trace)
-        if trace is not None:  # so that functions of weights are recorded, not computed now
+        run: Evaluation
+        if trace is None:
+            run = EvaluationInParts(graph, queue, self, self._float, weights)
+        else:  # functions of weights are recorded, not computed now
+            run = Evaluation(graph, queue, self, self._float, trace)
             weights = {
                 name: w if isinstance(w, Tensor) else trace.capture(w)
                 for name, w in weights.items()

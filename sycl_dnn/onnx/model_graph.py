@@ -56,7 +56,7 @@ class Node:
 
     __slots__ = (
         "attributes", "domain", "graphs", "inputs", "last_reads", "n_outputs", "name", "op",
-        "operator", "outputs", "reads", "title", "version",
+        "operator", "outputs", "reads", "reads_values", "title", "version",
     )  # fmt: skip
 
     def __init__(self, proto: onnx.NodeProto, versions: Mapping[str, int]) -> None:
@@ -77,6 +77,8 @@ class Node:
                 self.attributes[attribute.name] = _attribute(attribute)
         captured: set[str] = {name for g in self.graphs.values() for name in g.captured}
         self.reads = {*filter(None, self.inputs), *captured}
+        #: Whether it runs graphs, has results of unknown shape, or has read values of arrays.
+        self.reads_values = bool(self.graphs) or self.operator is None or self.operator.is_step
         #: Values that no later node reads.
         self.last_reads: frozenset[str] = frozenset()
 
@@ -151,6 +153,8 @@ class Graph:
         #: Device arrays of constants, by queue and content.
         self.on_device: dict[Any, Any] = {}
         self.constant_ids = self._constant_ids()
+        #: Number of nodes that read values, and parts of the graph between them.
+        self.parts: tuple[int, list[Any]] | None = None
 
     def _note_last_reads(self) -> None:
         later = {o.name for o in self.outputs} | {i.name for i in self.inputs}

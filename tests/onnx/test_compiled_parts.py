@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Models whose conditions depend on values: programs between the nodes that read values."""
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+from onnx import numpy_helper
+
+import sycl_dnn
+from sycl_dnn.nn import folded_calls
+from sycl_dnn.onnx.evaluation import Evaluation
+
+#: Doubles a state until its sum exceeds 100, and stacks what each turn has computed.
+_UNTIL_LARGE = """g (float[N, 4] x) => (float[N, 4] last, float[K, N, 4] rows) {
+    limit = Constant <value_float = 100.0> ()
+    is_on = Constant <value = bool {1}> ()
+    last, rows = Loop(, is_on, x) <body = b (int64 i, bool before, float[N, 4] s)
+        => (bool after, float[N, 4] t, float[N, 4] row) {
+            count = Cast <to = 1> (i)
+            a = MatMul(s, weight)
+            shifted = Add(a, count)
+            t = Relu(shifted)
+            row = Sub(t, s)
+            total = ReduceSum <keepdims = 0> (t)
+            after = Less(total, limit) }> }"""
+#: Appends a row in each turn, up to six: no shape comes twice in a call.
+_GROWING = """g (float[N, 2] x) => (float[M, 2] y) {
+    limit = Constant <value = int64 {6}> ()
+    is_on = Constant <value = bool {1}> ()
+    y = Loop(, is_on, x) <body = b (int64 i, bool before, float[K, 2] s)
+        => (bool after, float[L, 2] t) {
+            axes = Constant <value = int64[1] {0}> ()
+            mean = ReduceMean(s, axes)
+            next = Add(mean, mean)
+            row = Exp(next)
+            t = Concat <axis = 0> (s, row)
+            size = Shape <end = 1> (t)
+            rows = Squeeze(size)
+            has_room = Less(rows, limit)
+            total = ReduceSum <keepdims = 0> (t)
+            is_nan = IsNaN(total)
+            is_finite = Not(is_nan)
+            after = And(has_room, is_finite) }> }"""
+
+
+def _with_weight(model):
+    values = 2 * np.eye(4, dtype="f4") + np.float32(0.1)
+    model.graph.initializer.append(numpy_helper.from_array(values, "weight"))
+    return sycl_dnn.onnx.load(model), values
+
+
+def _until_large(x, weight):
+    rows, s, total, i = [], x, 0.0, 0
+    while i == 0 or total < 100:
+        t = np.maximum(s @ weight + np.float32(i), 0)
+        rows, s, total, i = [*rows, t - s], t, t.sum(), i + 1
+    return s, np.stack(rows)
+
+
+def _growing(x):
+    while len(x) < 6:
+        x = np.concatenate([x, np.exp(2 * x.mean(0, keepdims=True))])
+    return x
+
+
+def _check(net, x, weight):
+    last, rows = net(x)
+    expected = _until_large(x, weight)
+    np.testing.assert_allclose(last.asnumpy(), expected[0], rtol=1e-5)
+    np.testing.assert_allclose(rows.asnumpy(), expected[1], rtol=1e-5)
+
+
+def test_turns_run_as_programs_except_for_nodes_that_read_values(parsed, monkeypatch):
+    net, weight = _with_weight(parsed(_UNTIL_LARGE))
+    x = np.full((2, 4), 0.5, "f4")
+    for n in (2, 2, 2, 3):
+        _check(net, np.full((n, 4), 0.5, "f4"), weight)
+    nodes = []
+    one_node = Evaluation.evaluate_node
+    monkeypatch.setattr(
+        Evaluation, "evaluate_node", lambda s, n, v: (nodes.append(n.op), one_node(s, n, v))
+    )
+    _check(net, x, weight)
+    assert set(nodes) <= {"Constant", "Loop"}
+
+
+@pytest.mark.parametrize("times", [1, 4])
+def test_programs_follow_changes_of_weights(parsed, times):
+    net, weight = _with_weight(parsed(_UNTIL_LARGE))
+    x = np.full((2, 4), 0.5, "f4")
+    for _ in range(times):
+        _check(net, x, weight)
+    for factor in (1.5, 0.7):
+        new = weight * np.float32(factor)
+        net.load_state_dict({"weight": sycl_dnn.asarray(new)})
+        for _ in range(times):
+            _check(net, x, new)
+    net.weight.data[:] = sycl_dnn.asarray(weight)
+    for _ in range(times):
+        _check(net, x, weight)
+
+
+def test_shapes_may_grow_in_each_turn(parsed):
+    net = sycl_dnn.onnx.load(parsed(_GROWING))
+    for seed in range(4):
+        x = np.random.default_rng(seed % 2).uniform(-1, 0, (2, 2)).astype("f4")
+        for _ in range(2):
+            np.testing.assert_allclose(net(x).asnumpy(), _growing(x), rtol=1e-5)
+
+
+def test_programs_do_not_keep_a_model(parsed):
+    net, weight = _with_weight(parsed(_UNTIL_LARGE))
+    for _ in range(4):
+        _check(net, np.full((2, 4), 0.5, "f4"), weight)
+    owner = weakref.ref(folded_calls.program_of(net))
+    assert owner() is not None
+    array = weakref.ref(net)
+    del net
+    gc.collect()
+    assert array() is None
+    assert owner() is None
+
+
+def test_gradients_after_programs_exist(parsed):
+    net, weight = _with_weight(parsed(_UNTIL_LARGE))
+    x = np.full((1, 4), 0.5, "f4")
+    for _ in range(3):
+        _check(net, x, weight)
+    given = sycl_dnn.asarray(x)
+    grad = sycl_dnn.grad(lambda x: net(x)[0].sum())(given).asnumpy()
+    step = np.float32(1e-2)
+    numeric = (_until_large(x + step, weight)[0].sum() - _until_large(x, weight)[0].sum()) / step
+    np.testing.assert_allclose(grad.sum(), numeric, rtol=1e-3)
