@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from sycl_dnn.device import default_queue
+from sycl_dnn.trace.module_arrays import is_in_builder
+from sycl_dnn.trace.trace_state import running_trace
 
 #: NumPy's names, which torch accepts wherever its own are parameters.
 _NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "x1": "input", "x2": "other"}
@@ -53,13 +55,23 @@ def renamed(
     return keywords
 
 
-def _check_ignored(name: str, word: str, value: Any, args: Any, kwargs: Any) -> None:
-    """Raise TypeError for a keyword that would change the result."""
-    if word == "requires_grad" and value:
+def check_requires_grad(name: str, value: Any) -> None:
+    """Raise TypeError for arrays that require gradients where that has no meaning.
+
+    In a traced function gradients reach every value, and while a module is built, what is to have
+    them becomes a parameter.
+    """
+    if value and running_trace() is None and not is_in_builder():
         raise TypeError(
             f"{name}: requires_grad must be False, got {value}; make it a nn.Parameter of a "
             "module, or an argument of the function that sycl_dnn.grad differentiates"
         )
+
+
+def _check_ignored(name: str, word: str, value: Any, args: Any, kwargs: Any) -> None:
+    """Raise TypeError for a keyword that would change the result."""
+    if word == "requires_grad":
+        check_requires_grad(name, value)
     if word == "device" and value is not None:
         queue = (args[0] if args else kwargs["input"]).sycl_queue
         place = default_queue(value) if isinstance(value, str) else value

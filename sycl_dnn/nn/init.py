@@ -186,3 +186,30 @@ def orthogonal_(tensor: Any, gain: float = 1.0) -> Any:
     q = q * np.sign(np.diag(r))
     q = (q.T if rows < columns else q).reshape(array.shape) * gain
     return _fill(tensor, dpnp.asarray(q, dtype="f4", sycl_queue=array.sycl_queue))
+
+
+def dirac_(tensor: Any, groups: int = 1) -> Any:
+    """Fill a weight (O, I, *K) of a convolution so that each group keeps its first inputs.
+
+    Raises
+    ------
+    ValueError
+        The array does not have 3 to 5 axes, or ``groups`` does not divide the outputs.
+    """
+    array = _array(tensor)
+    outputs, inputs, *sizes = array.shape if array.ndim in (3, 4, 5) else (0, 0)
+    if not sizes:
+        raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
+    if outputs % groups:
+        raise ValueError("dim 0 must be divisible by groups")
+    values = np.zeros(array.shape, "f4")
+    for k in range(outputs):
+        if (channel := k % (outputs // groups)) < inputs:
+            values[(k, channel, *(size // 2 for size in sizes))] = 1
+    return _fill(tensor, dpnp.asarray(values, sycl_queue=array.sycl_queue))
+
+
+#: torch's older names, which it keeps.
+uniform, normal, constant, eye, dirac = uniform_, normal_, constant_, eye_, dirac_
+xavier_uniform, xavier_normal, orthogonal = xavier_uniform_, xavier_normal_, orthogonal_
+kaiming_uniform, kaiming_normal = kaiming_uniform_, kaiming_normal_

@@ -3,27 +3,53 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import SimpleNamespace
 from typing import Any
 
 import sycl_dnn
-from sycl_dnn.nn import torch_data
+from sycl_dnn.nn import torch_compositions, torch_data, torch_packages
 from sycl_dnn.trace.module_arrays import plain, with_methods
 
 Generator = torch_data.Generator
 
 
+def _nothing(*args: Any, **kwargs: Any) -> None:
+    """Do nothing."""
+
+
+def _custom(function: Any = None, **options: Any) -> Any:
+    """Return a method of an ``autograd.Function``, or a decorator that does."""
+    return function if function is not None else lambda function: function
+
+
+def _autocast_of(name: str) -> SimpleNamespace:
+    """Return ``torch.cuda.amp`` for a kind of device."""
+
+    def autocast(enabled: bool = True, dtype: Any = "float16", cache_enabled: bool = True) -> Any:
+        return torch_compositions.autocast(name, dtype, enabled, cache_enabled)
+
+    return SimpleNamespace(autocast=autocast, custom_fwd=_custom, custom_bwd=_custom)
+
+
 class _Devices(SimpleNamespace):
     """What scripts ask a kind of device, and what changes nothing here."""
 
-    def __init__(self, is_available: Any) -> None:
+    def __init__(self, name: str, is_available: Any) -> None:
         super().__init__(is_available=is_available, device_count=lambda: int(is_available()))
         self.manual_seed = self.manual_seed_all = lambda seed: sycl_dnn.manual_seed(seed)
         self.synchronize = lambda device=None: sycl_dnn.synchronize(sycl_dnn.default_queue())
-        self.empty_cache = lambda: None
+        self.set_device = _nothing
+        self.empty_cache, self.current_device = lambda: None, lambda: 0
+        self.amp = _autocast_of(name)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.endswith("Tensor") and not name.startswith("_"):  # as in ``cuda.FloatTensor``
+            return getattr(sycl_dnn.nn.torch_names, name)
+        raise AttributeError(f"torch_names has no {name!r} for a device")
 
 
 def _has_gpu() -> bool:
@@ -31,17 +57,32 @@ def _has_gpu() -> bool:
 
 
 #: Kinds of devices: a GPU here is torch's ``xpu``, and arrays are on the device of their queue.
-cuda, mps, xpu = _Devices(lambda: False), _Devices(lambda: False), _Devices(_has_gpu)
+cuda, mps = _Devices("cuda", lambda: False), _Devices("mps", lambda: False)
+xpu = _Devices("xpu", _has_gpu)
 accelerator = SimpleNamespace(
     is_available=_has_gpu,
     current_accelerator=lambda check_available=False: (
         sycl_dnn.nn.torch_names.device("xpu") if _has_gpu() else None
     ),
 )
+
+
+def _any_kernel(**options: bool) -> Any:
+    """Return the block that chooses no way of computing attention."""
+    return torch_packages.sdpa_kernel()
+
+
 #: Settings of other libraries, which code sets; they change nothing here.
 backends = SimpleNamespace(
-    cuda=SimpleNamespace(matmul=SimpleNamespace()), mps=mps,
-    cudnn=SimpleNamespace(benchmark=False, deterministic=False, enabled=False),
+    cuda=SimpleNamespace(
+        matmul=SimpleNamespace(allow_tf32=False), sdp_kernel=_any_kernel,
+        **dict.fromkeys(
+            ("enable_cudnn_sdp", "enable_flash_sdp", "enable_math_sdp", "enable_mem_efficient_sdp"),
+            _nothing,
+        ),
+    ),
+    cudnn=SimpleNamespace(allow_tf32=False, benchmark=False, deterministic=False, enabled=False),
+    mps=mps,
 )  # fmt: skip
 
 
@@ -50,7 +91,42 @@ def _checkpoint(function: Any, *args: Any, use_reentrant: Any = None, **kwargs: 
     return sycl_dnn.checkpoint(function)(*args, **kwargs)
 
 
-utils = SimpleNamespace(data=torch_data, checkpoint=SimpleNamespace(checkpoint=_checkpoint))
+@contextlib.contextmanager
+def _forked(devices: Any = None, enabled: bool = True, **options: Any) -> Iterator[None]:
+    """Restore the state of random numbers at the end of a block."""
+    state = sycl_dnn.get_rng_state()
+    try:
+        yield
+    finally:
+        if enabled:
+            sycl_dnn.set_rng_state(state)
+
+
+random = SimpleNamespace(
+    fork_rng=_forked, get_rng_state=lambda: sycl_dnn.get_rng_state(),
+    manual_seed=lambda seed: sycl_dnn.manual_seed(seed),
+    set_rng_state=lambda state: sycl_dnn.set_rng_state(state),
+)  # fmt: skip
+
+def _is_leaf(value: Any) -> bool:
+    """Whether torch's trees end at a value: at all but dicts, lists and tuples."""
+    return not isinstance(value, (dict, list, tuple))
+
+
+_pytree = SimpleNamespace(
+    tree_flatten=lambda tree: sycl_dnn.tree.flatten(tree, _is_leaf),
+    tree_leaves=lambda tree: sycl_dnn.tree.leaves(tree, _is_leaf),
+    tree_map=lambda function, *trees: sycl_dnn.tree.map(function, *trees, is_leaf=_is_leaf),
+    tree_unflatten=lambda leaves, treespec: sycl_dnn.tree.unflatten(treespec, leaves),
+)
+#: One state of random numbers serves all devices, so devices have none of their own.
+utils = SimpleNamespace(
+    _pytree=_pytree, data=torch_data,
+    checkpoint=SimpleNamespace(
+        checkpoint=_checkpoint, get_device_states=lambda *args: ([], []),
+        set_device_states=_nothing,
+    ),
+)  # fmt: skip
 
 
 def set_float32_matmul_precision(precision: str) -> None:

@@ -43,8 +43,8 @@ _DTYPES = {
 }  # fmt: skip
 #: Names of ``sycl_dnn`` that mean the same in torch.
 _BLOCKS = (
-    "compile", "enable_grad", "inference_mode", "manual_seed", "no_grad", "optim",
-    "set_grad_enabled",
+    "compile", "enable_grad", "get_rng_state", "inference_mode", "manual_seed", "no_grad", "optim",
+    "set_grad_enabled", "set_rng_state",
 )  # fmt: skip
 
 
@@ -62,6 +62,7 @@ class jit:  # noqa: N801 - torch's name
         return fn
 
     export = script = script_if_tracing = script_method = unused
+    ScriptModule = nn.Module
 
     @staticmethod
     def is_scripting() -> bool:

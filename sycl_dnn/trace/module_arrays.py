@@ -51,6 +51,11 @@ def is_building() -> bool:
     return threading.get_ident() in depths or policy.current().torch_methods
 
 
+def is_in_builder() -> bool:
+    """Whether one of ``BUILDERS`` runs in this thread."""
+    return threading.get_ident() in depths
+
+
 def set_tensor_methods(enabled: bool = True) -> None:
     """Set, for the whole process, whether arrays have torch's methods everywhere.
 

@@ -12,6 +12,7 @@ import numpy as np
 from sycl_dnn._dpnp import array_in, in_dtype
 from sycl_dnn.call.custom_gradients import stop_gradient
 from sycl_dnn.call.operation import operation
+from sycl_dnn.call.torch_keywords import check_requires_grad
 from sycl_dnn.device import default_queue
 from sycl_dnn.ir.node import Shape
 from sycl_dnn.kernels.expression import REGISTERS
@@ -268,11 +269,7 @@ def tensor(
     TypeError
         ``requires_grad`` is true, or ``dtype`` is unknown.
     """
-    if requires_grad:
-        raise TypeError(
-            "tensor: requires_grad must be False, got True; make it a nn.Parameter of a module, or "
-            "an argument of the function that sycl_dnn.grad differentiates"
-        )
+    check_requires_grad("tensor", requires_grad)
     if _first_traced(data) is not None:
         return stop_gradient(asarray(data, dtype))
     place: dict[str, Any] = {}

@@ -7,6 +7,7 @@ operations of this layer, so derivatives of every order follow.
 
 from sycl_dnn.functional import docstring_examples
 from sycl_dnn.functional.linalg.factorizations import cholesky, eigh, eigvalsh, qr, svd, svdvals
+from sycl_dnn.functional.linalg.least_squares import lstsq
 from sycl_dnn.functional.linalg.matrix_norms import (
     cond,
     matrix_norm,
@@ -18,8 +19,8 @@ from sycl_dnn.functional.linalg.matrix_norms import (
 from sycl_dnn.functional.linalg.solutions import det, inv, slogdet, solve, solve_triangular
 
 __all__ = [
-    "cholesky", "cond", "det", "eigh", "eigvalsh", "inv", "matrix_norm", "matrix_power",
-    "multi_dot", "norm", "qr", "slogdet", "solve", "solve_triangular", "svd", "svdvals",
+    "cholesky", "cond", "det", "eigh", "eigvalsh", "inv", "lstsq", "matrix_norm",
+    "matrix_power", "multi_dot", "norm", "qr", "slogdet", "solve", "solve_triangular", "svd", "svdvals",
     "vector_norm",
 ]  # fmt: skip
 

@@ -5,6 +5,8 @@ Parameters are arrays, traced values or numbers, and are not checked: that would
 gradients through ``log_prob``, ``entropy``, ``kl_divergence`` and ``rsample``.
 """
 
+import sys
+
 from sycl_dnn.nn.torch_distributions import event_transforms as transforms
 from sycl_dnn.nn.torch_distributions.combined import MixtureSameFamily, TransformedDistribution
 from sycl_dnn.nn.torch_distributions.continuous import (
@@ -44,5 +46,15 @@ __all__ = [
 ]  # fmt: skip
 
 
+#: Files of ``torch.distributions``, which all have the names of the package here.
+_FILES = frozenset((
+    "bernoulli", "beta", "categorical", "distribution", "exponential", "gamma", "geometric",
+    "independent", "kl", "laplace", "log_normal", "mixture_same_family", "multivariate_normal",
+    "normal", "one_hot_categorical", "poisson", "transformed_distribution", "uniform",
+))  # fmt: skip
+
+
 def __getattr__(name: str) -> object:
+    if name in _FILES:
+        return sys.modules[__name__]
     raise AttributeError(f"distributions: {name!r} is not among {', '.join(__all__)}")
