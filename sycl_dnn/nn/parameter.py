@@ -3,10 +3,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from sycl_dnn.trace import nested_arguments
 from sycl_dnn.trace.module_arrays import handed
+
+
+#: Methods of arrays that return their object in torch if nothing is to be converted.
+_SAME = frozenset((
+    "bfloat16", "contiguous", "cpu", "cuda", "double", "float", "half", "to", "type", "type_as",
+    "xpu",
+))  # fmt: skip
 
 
 class Parameter:
@@ -58,7 +66,25 @@ class Parameter:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name == "data":
             raise AttributeError(f"'{type(self).__name__}' object has no attribute {name!r}")
-        return getattr(handed(self.data), name)
+        value = getattr(handed(self.data), name)
+        return self._unless_changed(value) if name in _SAME or name.endswith("_") else value
+
+    def _unless_changed(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a method that returns this object, as torch's, unless it converts the array."""
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            result = method(*args, **kwargs)
+            if not nested_arguments.is_array(result):
+                return result
+            is_same = (result.dtype, result.sycl_queue) == (self.data.dtype, self.data.sycl_queue)
+            return self if is_same else result
+
+        return call
+
+    def requires_grad_(self, requires_grad: bool = True) -> Parameter:
+        """Set ``requires_grad``."""
+        self.requires_grad = requires_grad
+        return self
 
     def __getitem__(self, key: Any) -> Any:
         return handed(self.data)[key]

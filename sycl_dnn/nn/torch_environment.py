@@ -108,6 +108,7 @@ random = SimpleNamespace(
     set_rng_state=lambda state: sycl_dnn.set_rng_state(state),
 )  # fmt: skip
 
+
 def _is_leaf(value: Any) -> bool:
     """Whether torch's trees end at a value: at all but dicts, lists and tuples."""
     return not isinstance(value, (dict, list, tuple))

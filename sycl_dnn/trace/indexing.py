@@ -100,8 +100,8 @@ def _expanded(item: Any) -> Sequence[Any]:
     """Return an item of a key as a list: a mask as one array of indices for each of its axes."""
     if isinstance(item, (bool, np.bool_)):
         raise NeedsArrays(_BOOL)
-    if isinstance(item, (list, tuple)):
-        item = np.asarray(item) if item else np.zeros(0, "int64")
+    if isinstance(item, (list, range, tuple)):
+        item = np.asarray(item, None if len(item) else "int64")
     return _places(item) if _is_mask(item) else [_item(item)]
 
 

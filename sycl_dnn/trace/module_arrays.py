@@ -287,10 +287,17 @@ class ModuleArray(dpnp.ndarray):  # type: ignore[misc]
     del _name, _function
 
     def _key(self, key: Any) -> Any:
-        """Return a key as dpnp takes it: lists, torch's indices or masks, as arrays."""
+        """Return a key as dpnp takes it: sequences, torch's indices or masks, as arrays."""
         if isinstance(key, tuple):
-            return tuple([self._key(item) for item in key])
-        return dpnp.asarray(key, sycl_queue=self.sycl_queue) if type(key) is list else plain(key)
+            return tuple([self._item(item) for item in key])
+        return self._item(key)
+
+    def _item(self, item: Any) -> Any:
+        """Return an item of a key as dpnp takes it."""
+        if not isinstance(item, (list, range, tuple)):
+            return plain(item)
+        dtype = None if len(item) else "int64"
+        return dpnp.asarray(item, dtype=dtype, sycl_queue=self.sycl_queue)
 
     @_or_traced("__getitem__")
     def __getitem__(self, key: Any) -> Any:
@@ -389,7 +396,7 @@ class ModuleArray(dpnp.ndarray):  # type: ignore[misc]
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
         owned = self._owned()
-        if not owned and value:
+        if not owned and value and not is_in_builder():
             raise RuntimeError(
                 "requires_grad: only parameters of modules can be trained; make a nn.Parameter"
             )

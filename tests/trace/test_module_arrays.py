@@ -10,6 +10,7 @@ import pytest
 import sycl_dnn
 from sycl_dnn import functional as F
 from sycl_dnn import nn
+from sycl_dnn.trace import module_arrays
 from sycl_dnn.trace.module_arrays import set_tensor_methods, with_methods
 
 
@@ -208,3 +209,38 @@ def test_reductions_with_a_dtype_return_it(method):
             assert [str(r.dtype) for r in (*eager, *traced)] == [dtype] * 4
     finally:
         set_tensor_methods(False)
+
+
+#: Keys with sequences, each an array of indices or a mask.
+KEYS = [
+    (range(2), range(2)), range(1), (slice(None), range(2)), (slice(None), (0, 2)),
+    ((0, 1), (1, 2)), [1, 0], ([0, 1], [1, 2]), (slice(None), [True, False, True]), [], ([],),
+    (0, (1, 2), slice(1, 3)), (..., [0, 1]), range(0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("key", KEYS, ids=str)
+@pytest.mark.parametrize("way", ["called", "traced", "compiled"])
+def test_sequences_in_keys_are_arrays_of_indices(key, way, queue):
+    values = np.arange(24, dtype="f4").reshape(2, 3, 4)
+    items = key if isinstance(key, tuple) else (key,)
+    is_sequence = lambda item: isinstance(item, (list, range, tuple))  # noqa: E731
+    expected_key = tuple(
+        np.asarray(item, None if len(item) else int) if is_sequence(item) else item
+        for item in items
+    )
+
+    def read_and_write(x):
+        y = x * 1
+        y[key] = -1
+        return x[key], y
+
+    x = module_arrays.handed(dpnp.asarray(values, sycl_queue=queue))
+    of_way = {
+        "called": read_and_write, "compiled": sycl_dnn.compile(read_and_write),
+        "traced": lambda x: sycl_dnn.vjp(read_and_write, x)[0],
+    }  # fmt: skip
+    read, written = of_way[way](x)
+    np.testing.assert_array_equal(dpnp.asnumpy(read), values[expected_key])
+    values[expected_key] = -1
+    np.testing.assert_array_equal(dpnp.asnumpy(written), values)

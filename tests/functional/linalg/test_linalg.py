@@ -181,3 +181,39 @@ def test_condition_numbers_of_other_orders(order, queue):
         np.linalg.norm(m, order) * np.linalg.norm(np.linalg.inv(m), order) for m in matrices
     ]
     np.testing.assert_allclose(F.linalg.cond(x, order).asnumpy(), expected, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("of_a", "of_b"), [((5, 3), (5, 2)), ((3, 3), (3, 2)), ((3, 5), (3, 2)), ((5, 3), (5,))]
+)
+def test_least_squares_are_those_of_numpy(of_a, of_b, queue):
+    a, b = (_matrices(shape, queue, "f8") for shape in (of_a, of_b))
+    expected = np.linalg.lstsq(a.asnumpy(), b.asnumpy(), rcond=None)
+    actual = F.linalg.lstsq(a, b, driver="gels")
+    np.testing.assert_allclose(actual.solution.asnumpy(), expected[0], atol=1e-12)
+    np.testing.assert_allclose(actual.residuals.asnumpy(), expected[1], atol=1e-12)
+    assert actual.rank.shape == actual.singular_values.shape == (0,)
+    batch = F.linalg.lstsq(F.stack([a, 2 * a]), F.stack([b, b])).solution
+    np.testing.assert_allclose(batch[1].asnumpy(), expected[0] / 2, atol=1e-12)
+    # The gradient is that of the normal equations, of which one side or the other has an inverse.
+    wide, column = of_a[0] < of_a[1], b.reshape(of_b[0], -1)
+
+    def by_inverse(a):
+        gram = F.linalg.inv(F.matmul(a, a.T) if wide else F.matmul(a.T, a))
+        right = F.matmul(a.T, gram) if wide else F.matmul(gram, a.T)
+        return F.sum(F.matmul(right, column) ** 3)
+
+    gradient = sycl_dnn.grad(lambda a: F.sum(F.linalg.lstsq(a, b).solution ** 3))(a)
+    np.testing.assert_allclose(gradient.asnumpy(), sycl_dnn.grad(by_inverse)(a).asnumpy(), 1e-8)
+
+
+def test_least_squares_refuse_other_shapes(queue):
+    a = _matrices((4, 3), queue)
+    for b, error, words in (
+        (_matrices((3, 2), queue), ValueError, "B must have 4 rows for A"),
+        (_matrices((4, 2), queue, "f8"), TypeError, "B must have dtype float32"),
+    ):
+        with pytest.raises(error, match=f"lstsq: {words}"):
+            F.linalg.lstsq(a, b)
+    with pytest.raises(ValueError, match="driver must be one of LAPACK's four, got 'qr'"):
+        F.linalg.lstsq(a, a, driver="qr")
