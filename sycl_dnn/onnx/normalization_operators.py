@@ -111,8 +111,7 @@ def _lrn(call: Call, x: Any) -> Any:
 @operator("LpNormalization")
 def _lp_norm(call: Call, x: Any) -> Any:
     axis = _axis(call, x)
-    p = call.get("p", 2)
-    length = F.sum(F.abs(x), axis, True) if p == 1 else F.sqrt(F.sum(x * x, axis, True))
+    length = F.norm(x, call.get("p", 2), axis, True)
     is_zero = F.eq(length, 0.0)
     return F.where(is_zero, F.full_like(x, 0.0), x / F.where(is_zero, length + 1.0, length))
 

@@ -123,7 +123,8 @@ def average_pool(call: Call, x: Any) -> Any:
 def _lp_pool(call: Call, x: Any) -> Any:
     rank, window, _ = _pooled(call, x)
     p = float(call.get("p", 2))
-    return F.pow(_window_sums(call, F.pow(F.abs(x), p), rank, window), 1 / p)
+    sums = _window_sums(call, F.pow(F.abs(x), p), rank, window)
+    return F.pow(F.where(F.eq(sums, 0), 0.0, sums), 1 / p)  # without a gradient at 0
 
 
 @operator("MaxUnpool", 9, host=(2,))
@@ -168,5 +169,4 @@ operator("GlobalMaxPool")(lambda call, x: F.amax(x, _spatial_axes(x), True))
 
 @operator("GlobalLpPool")
 def _global_lp(call: Call, x: Any) -> Any:
-    p = float(call.get("p", 2))
-    return F.pow(F.sum(F.pow(F.abs(x), p), _spatial_axes(x), True), 1 / p)
+    return F.norm(x, call.get("p", 2), _spatial_axes(x), True)

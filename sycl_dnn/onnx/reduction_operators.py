@@ -63,6 +63,12 @@ def _log_sum_exp(x: Any, axes: tuple[int, ...], keepdim: bool) -> Any:
     return F.logsumexp(x, axes, keepdim)
 
 
+def _length(x: Any, axes: tuple[int, ...], keepdim: bool) -> Any:
+    if is_float(x):
+        return F.norm(x, 2, axes, keepdim)
+    return F.astype(F.sqrt(_sum(x * x, axes, keepdim)), name_of(x))
+
+
 _REDUCTIONS: dict[str, Reduction] = {
     "ReduceSum": _sum,
     "ReduceMean": _mean,
@@ -71,7 +77,7 @@ _REDUCTIONS: dict[str, Reduction] = {
     "ReduceMin": _extreme(F.amin),
     "ReduceSumSquare": lambda x, axes, keepdim: _sum(x * x, axes, keepdim),
     "ReduceL1": lambda x, axes, keepdim: _sum(F.abs(x), axes, keepdim),
-    "ReduceL2": lambda x, axes, keepdim: F.astype(F.sqrt(_sum(x * x, axes, keepdim)), name_of(x)),
+    "ReduceL2": _length,
     "ReduceLogSum": lambda x, axes, keepdim: F.astype(F.log(_sum(x, axes, keepdim)), name_of(x)),
     "ReduceLogSumExp": _log_sum_exp,
 }

@@ -103,3 +103,21 @@ def test_fourier_transforms_have_gradients(parts):
     net = loaded("DFT", x, (None, np.array(1)), version=20)
     power = sycl_dnn.grad(lambda x: F.sum(F.square(net(x))))(dpnp.asarray(x))
     np.testing.assert_allclose(dpnp.asnumpy(power), 2 * 8 * x, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("name", "attributes"),
+    [
+        ("LpPool", {"kernel_shape": [1, 2], "strides": [1, 2]}),
+        ("GlobalLpPool", {}),
+        ("ReduceL2", {"keepdims": 0}),
+        ("LpNormalization", {"axis": 2}),
+    ],
+)
+def test_lengths_of_zeros_have_finite_gradients(name, attributes):
+    """As torch's norm; the slope of a square root at 0 is infinite."""
+    x = np.zeros((1, 2, 2, 4), "f4")
+    model = loaded(name, x, **attributes)
+    slope = sycl_dnn.grad(lambda x: model(x).sum())
+    for gradient in (slope(dpnp.asarray(x)), sycl_dnn.compile(slope)(dpnp.asarray(x))):
+        assert (dpnp.asnumpy(gradient) == 0).all()

@@ -8,6 +8,7 @@ import math
 import numpy as np
 
 from sycl_dnn._core import algorithm
+from sycl_dnn.functional.arithmetic.comparison import eq, where
 from sycl_dnn.functional.conv.windows import (
     Axis,
     Sizes,
@@ -132,7 +133,8 @@ def lp_pool(
     input : array (N, C, H, W) or (C, H, W)
         float32, bfloat16 or float16; float64 if the device supports it.
     norm_type : float
-        As in PyTorch, absolute values are not taken: odd orders require positive sums.
+        As in PyTorch, absolute values are not taken: odd orders require positive sums. The
+        gradient of a window whose sum is 0 is 0.
     kernel_size : int or tuple
     stride : int or tuple, optional
         Distance between windows; the kernel size by default.
@@ -160,7 +162,9 @@ def lp_pool(
     raised = _power(input, power)
     mean = avg_pool(name, rank, raised, kernel_size, stride, 0, ceil_mode)
     kernel = per_axis(name, "kernel_size", kernel_size, rank)
-    return _power(linear_map(mean, math.prod(kernel)), 1 / power)
+    # The slope of a root at 0 is infinite: as in torch, windows with the sum 0 have no gradient.
+    nonzero = where(eq(mean, 0), 0.0, mean)
+    return _power(linear_map(nonzero, math.prod(kernel)), 1 / power)
 
 
 lp_pool1d, lp_pool2d, lp_pool3d = by_rank(lp_pool)

@@ -116,6 +116,20 @@ def test_first_of_equal_maxima(dtype, queue):
         assert (dpnp.asnumpy(indices) == expected[1].numpy()).all()
 
 
+@pytest.mark.parametrize("order", [1.0, 2.0, 3.0, 1.5])
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_windows_of_zeros_have_no_gradient_in_lp_pools(rank, order, queue):
+    pool = getattr(F, f"lp_pool{rank}d")
+    values = np.ones((1, 2, *[2] * (rank - 1), 6), "f4")
+    values[..., :2] = 0
+    x = dpnp.asarray(values, sycl_queue=queue)
+    slope = sycl_dnn.grad(lambda x: pool(x, order, 2).sum())
+    n = 2**rank
+    expected = np.where(values == 0, 0, n ** (1 / order - 1))
+    for gradient in (slope(x), sycl_dnn.compile(slope)(x)):
+        np.testing.assert_allclose(dpnp.asnumpy(gradient), expected, rtol=1e-5)
+
+
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int32"])
 @pytest.mark.parametrize("wants_indices", [False, True])
 @pytest.mark.filterwarnings("ignore::sycl_dnn.ReferenceWarning")
