@@ -65,6 +65,24 @@ def test_nearest_elements_of_version_10_are_those_of_onnx_runtime(scale, expecte
     assert made("Resize", x, [scales], 10, mode="nearest").ravel().tolist() == expected
 
 
+@pytest.mark.parametrize(("size", "scale", "new"), [(10, 0.7, 7), (30, 1.3, 39), (20, 2.3, 46)])
+@pytest.mark.parametrize(("name", "version"), [("Upsample", 9), ("Resize", 10), ("Resize", 19)])
+def test_decimal_scales_give_the_sizes_of_decimals(name, version, size, scale, new):
+    """The scales are float32: 0.7 is less than 0.7 there, but the product with 10 is 7."""
+    scales = np.array([1, scale], "f4")
+    x = np.zeros((3, size), "f4")
+    y = made(name, x, [scales] if version < 11 else [None, scales], version, mode="linear")
+    assert y.shape == (3, new)
+
+
+def test_coordinates_by_decimal_scales_are_those_of_decimals():
+    x = np.arange(5, dtype="f4")
+    for way, expected in [("half_pixel", [0, 2, 3]), ("asymmetric", [0, 1, 3])]:
+        y = made("Resize", x, [None, np.array([0.6], "f4")], 19, mode="nearest",
+                 nearest_mode="floor", coordinate_transformation_mode=way)  # fmt: skip
+        assert y.tolist() == expected
+
+
 def test_half_pixels_of_one_element_are_the_first_of_the_input():
     """The number of elements decides, not their fraction."""
     x = np.arange(5, dtype="f4").reshape(1, 1, 5)
