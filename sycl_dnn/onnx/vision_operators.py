@@ -39,6 +39,8 @@ def _roi_align(call: Call, x: Any, rois: Any, batch: Any) -> Any:
     ratio = call.get("sampling_ratio", 0)
     check_size((rois.shape[0], x.shape[1], *size))
     check_size((rois.shape[0], *(n * max(ratio, 1) for n in size)))
+    if not ratio:
+        call.host(rois)  # their sizes decide how many elements are read
     if call.get("mode", "avg") == "avg":
         scale = call.get("spatial_scale", 1.0)
         return F.roi_align(x, boxes, size, scale, ratio or -1, aligned)

@@ -139,3 +139,14 @@ def test_lengths_of_zeros_have_finite_gradients(name, attributes):
     slope = sycl_dnn.grad(lambda x: model(x).sum())
     for gradient in (slope(dpnp.asarray(x)), sycl_dnn.compile(slope)(dpnp.asarray(x))):
         assert (dpnp.asnumpy(gradient) == 0).all()
+
+
+def test_rois_without_a_sampling_ratio_are_sampled_by_their_sizes():
+    """One sample for each pixel of a bin: of a linear image, the value at its center."""
+    x = np.arange(64, dtype="f4").reshape(1, 1, 8, 8)
+    boxes = np.array([[1, 1, 5, 7], [0.5, 0.5, 2.5, 6.5]], "f4")
+    y = made("RoiAlign", x, [boxes, np.array([0, 0])], 16, output_height=2, output_width=2)
+    rows, columns = np.array([2, 5.0])[:, None], np.array([1.5, 3.5])
+    np.testing.assert_allclose(y[0, 0], 8 * rows + columns, rtol=1e-6)
+    rows, columns = np.array([1.5, 4.5])[:, None], np.array([0.5, 1.5])
+    np.testing.assert_allclose(y[1, 0], 8 * rows + columns, rtol=1e-6)
