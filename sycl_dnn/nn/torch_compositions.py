@@ -193,11 +193,13 @@ def vdot(input: Any, other: Any) -> Any:
 
 
 def kron(input: Any, other: Any) -> Any:
-    """Return the Kronecker product of two matrices."""
-    _check_rank("kron", 2, input=input, other=other)
-    (a, b), (c, d) = input.shape, other.shape
-    product = F.reshape(input, (a, 1, b, 1)) * F.reshape(other, (1, c, 1, d))
-    return F.reshape(product, (a * c, b * d))
+    """Return the Kronecker product."""
+    rank = max(input.ndim, other.ndim)
+    a, b = ([1] * (rank - x.ndim) + list(x.shape) for x in (input, other))
+    product = F.reshape(input, [n for size in a for n in (size, 1)]) * F.reshape(
+        other, [n for size in b for n in (1, size)]
+    )
+    return F.reshape(product, [m * n for m, n in zip(a, b, strict=True)])
 
 
 def _trapezoids(y: Any, x: Any, dx: float, dim: int) -> Any:
@@ -275,6 +277,21 @@ def t(input: Any) -> Any:
 def diagflat(input: Any, offset: int = 0) -> Any:
     """Return a matrix with the elements on a diagonal."""
     return F.diag(ravel(input), offset)
+
+
+def diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+    """Return the array with ``src`` in place of its diagonal over two axes."""
+    shape = tuple(F.diagonal(input, offset, dim1, dim2).shape)
+    _check("diagonal_scatter", "src", f"have shape {shape}", tuple(src.shape) == shape, src)
+    if 0 in shape:
+        return clone(input)
+    x = F.movedim(input, (dim1, dim2), (-2, -1))
+    (height, width), n = x.shape[-2:], shape[-1]
+    top, left = max(-offset, 0), max(offset, 0)
+    values = F.pad(diag_embed(src), (left, width - n - left, top, height - n - top))
+    is_written = F.tril(F.triu(F.ones_like(x), offset), offset) != 0
+    result = F.where(is_written, values.astype(str(x.dtype)), x)
+    return F.movedim(result, (-2, -1), (dim1, dim2))
 
 
 def searchsorted(sorted_sequence: Any, input: Any, *, right: bool = False) -> Any:

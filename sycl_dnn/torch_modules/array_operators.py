@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from sycl_dnn import functional as F
+from sycl_dnn.nn.torch_compositions import bucketize, diagonal_scatter, searchsorted
 
 #: Operators with the same arguments as the function of the same name.
 _SAME = (
@@ -183,9 +184,23 @@ def _histogram(x: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:
     return F.astype(F.sum(F.eq(bin_index, F.arange(bins)), 0), str(x.dtype))
 
 
+def _search(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the row of a search in a sorted vector."""
+
+    def row(a: Any, b: Any, out_int32: bool = False, right: bool = False, **options: Any) -> Any:
+        if options.get("sorter") is not None:
+            raise NotImplementedError("from_torch: searchsorted with a sorter is not known here")
+        result = function(a, b, right=right or options.get("side") == "right")
+        return F.astype(result, "int32") if out_int32 else result
+
+    return row
+
+
 ROWS: dict[str, Callable[..., Any]] = {
     **{name: getattr(F, name) for name in _SAME},
     "arange": _range,
+    "bucketize": _search(bucketize),
+    "diagonal_scatter": diagonal_scatter,
     "empty": _new(0),
     "empty_like": _new_like(0),
     "eye": lambda n, *m, dtype=None, **_: F.eye(n, *m, dtype=dtype or "float32"),
@@ -215,6 +230,7 @@ ROWS: dict[str, Callable[..., Any]] = {
     "repeat_interleave": lambda x, n, dim=None, **_: F.repeat_interleave(x, n, dim),
     "scalar_tensor": lambda value, dtype=None, **_: _full((), value, dtype),
     "scatter": _scattered,
+    "searchsorted": _search(searchsorted),
     "select_scatter": _element_written,
     "slice": _slice,
     "slice_scatter": _slice_written,

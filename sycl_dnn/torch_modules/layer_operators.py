@@ -98,6 +98,18 @@ def _embedding(weight: Any, index: Any, padding_idx: int = -1, *rest: Any) -> An
     return F.embedding(index, weight, padding, scale_grad_by_freq=by_count)
 
 
+def _embedding_bag(
+    weight: Any, index: Any, offsets: Any, by_count: bool = False, mode: int = 0,
+    is_sparse: bool = False, factors: Any = None, has_last: bool = False, padding_idx: int = -1,
+) -> Any:  # fmt: skip
+    bags = F.embedding_bag(
+        index, weight, offsets, scale_grad_by_freq=by_count, mode=("sum", "mean", "max")[mode],
+        per_sample_weights=factors, include_last_offset=has_last,
+        padding_idx=None if padding_idx < 0 else padding_idx,
+    )  # fmt: skip
+    return bags, index, index, index  # only torch's backward pass reads the last three
+
+
 def _attention(
     q: Any, k: Any, v: Any, mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False,
     scale: float | None = None, enable_gqa: bool = False,
@@ -209,6 +221,8 @@ ROWS: dict[str, Callable[..., Any]] = {
     "smooth_l1_loss": _loss(F.smooth_l1_loss),
     "softmax": _softmax(F.softmax),
     "_grouped_mm": _grouped_product,
+    "_embedding_bag": _embedding_bag,
+    "_embedding_bag_forward_only": _embedding_bag,
     "_log_softmax": _softmax(F.log_softmax),
     "_safe_softmax": _softmax(F.softmax),
     "_softmax": _softmax(F.softmax),

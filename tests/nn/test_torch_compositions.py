@@ -37,6 +37,8 @@ CALLS = [
     ("t.triu_indices(3, 4, -1)", "np.stack(np.triu_indices(3, -1, 4))"),
     ("t.inner(a, b)", "np.inner(a, b)"),
     ("t.kron(a, b[:2])", "np.kron(a, b[:2])"),
+    ("t.kron(v, w)", "np.kron(v, w)"),
+    ("t.kron(a, v)", "np.kron(a, v)"),
     ("t.trapezoid(a, dx=0.5)", "((a[:, 1:] + a[:, :-1]) / 4).sum(1)"),
     ("t.trapezoid(a, v, dim=0)", "((a[1:] + a[:-1]) / 2 * np.diff(v)[:, None]).sum(0)"),
     ("t.trapezoid(a, b, dim=0)", "((a[1:] + a[:-1]) / 2 * np.diff(b, axis=0)).sum(0)"),
@@ -124,10 +126,36 @@ def test_blocks_of_torch(queue):
     np.testing.assert_allclose(found.asnumpy(), 1 - np.tanh(A) ** 2, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("offset", [-3, -1, 0, 2])
+def test_scattered_diagonals_are_those_of_numpy(offset, queue):
+    """Values, and the gradients of both arrays."""
+    x = np.arange(24, dtype="f4").reshape(3, 2, 4)
+    src = -np.ones_like(np.diagonal(x, offset, 0, 2))
+    expected = x.copy()
+    for j in range(2):
+        rows = [i for i in range(3) if 0 <= i + offset < 4]
+        for n, i in enumerate(rows):
+            expected[i, j, i + offset] = src[j, n]
+
+    def scattered(x, src):
+        return torch_names.diagonal_scatter(x, src, offset, 0, 2)
+
+    arrays = [dpnp.asarray(v, sycl_queue=queue) for v in (x, src)]
+    slopes = sycl_dnn.grad(lambda *a: (scattered(*a) ** 2).sum(), argnums=(0, 1))
+    for run in (lambda f: f, sycl_dnn.compile):
+        assert (run(scattered)(*arrays).asnumpy() == expected).all()
+        of_x, of_src = run(slopes)(*arrays)
+        assert (of_x.asnumpy() == np.where(expected < 0, 0, 2 * expected)).all()
+        assert (of_src.asnumpy() == 2 * src).all()
+
+
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda a: torch_names.kron(a[0], a), r"kron: input must have 2 axes, .*\(3,\)"),
+        (
+            lambda a: torch_names.diagonal_scatter(a, a[0], 1),
+            r"diagonal_scatter: src must have shape \(2,\), .*\(3,\)",
+        ),
         (lambda a: torch_names.searchsorted(a, a), "searchsorted: sorted_sequence must have 1"),
     ],
 )

@@ -193,11 +193,16 @@ def indices(x, y):
         x.take(torch.tensor([1, 2])),
         x.slice_scatter(y[:, :2], 1, 0, 2),
         x.select_scatter(y[0], 0, 1),
+        x.diagonal_scatter(y[:, 0], 1),
+        torch.searchsorted(x[0].sort().values, y, right=True),
+        torch.bucketize(x, torch.tensor([-0.5, 0.5]), out_int32=True),
         x.scatter_reduce(1, torch.zeros(4, 6, dtype=torch.int64), y, "amax"),
         x.kthvalue(2, 1)[0],
         x.median(1)[0],
         x.median(),
         TF.embedding(torch.tensor([0, 2]), x),
+        TF.embedding_bag(torch.tensor([[0, 2], [1, 1]]), x, padding_idx=1),
+        TF.embedding_bag(torch.tensor([0, 2, 1]), x, torch.tensor([0, 1]), mode="sum"),
         x.topk(2, 1)[0],
         x.topk(2, 1)[1],
         x.sort(1, descending=True)[0],
@@ -439,6 +444,7 @@ WRITES = [
     _by_mask, _by_view, _of_slices, _of_rows, lambda x, y: x.relu_().mul_(2).add_(y),
     lambda x, y: x.zero_(), lambda x, y: x.copy_(y[0]), lambda x, y: x.masked_fill_(y > 0, 1.0),
     lambda x, y: x.fill_(2.0), lambda x, y: x.clamp_(-0.5, 0.5).div_(3),
+    lambda x, y: x.diagonal().mul_(y[0, 0]),
 ]  # fmt: skip
 
 
