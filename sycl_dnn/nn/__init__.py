@@ -74,7 +74,7 @@ from sycl_dnn.nn.transformer_layers import (
     TransformerEncoderLayer,
 )
 
-modules, attention = torch_packages.modules, torch_packages.attention
+modules, attention = torch_packages.Modules(globals()), torch_packages.attention
 globals().update(function_layers.LAYERS | padding_layers.PADS)
 einops_backend.register()
 docstring_examples.attach(globals(), __file__, ">>> from sycl_dnn import nn")

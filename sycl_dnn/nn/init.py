@@ -202,10 +202,10 @@ def dirac_(tensor: Any, groups: int = 1) -> Any:
         raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
     if outputs % groups:
         raise ValueError("dim 0 must be divisible by groups")
-    values = np.zeros(array.shape, "f4")
+    values, center = np.zeros(array.shape, "f4"), tuple([size // 2 for size in sizes])
     for k in range(outputs):
         if (channel := k % (outputs // groups)) < inputs:
-            values[(k, channel, *(size // 2 for size in sizes))] = 1
+            values[(k, channel) + center] = 1
     return _fill(tensor, dpnp.asarray(values, sycl_queue=array.sycl_queue))
 
 

@@ -9,7 +9,6 @@ from typing import Any
 from sycl_dnn.trace import nested_arguments
 from sycl_dnn.trace.module_arrays import handed
 
-
 #: Methods of arrays that return their object in torch if nothing is to be converted.
 _SAME = frozenset((
     "bfloat16", "contiguous", "cpu", "cuda", "double", "float", "half", "to", "type", "type_as",

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
-import sycl_dnn.nn
 from sycl_dnn.nn import convolution_layers, normalization_layers
 
 #: Files of ``torch.nn.modules``, which all have the names of ``nn`` here.
@@ -37,16 +36,25 @@ _PRIVATE = {
 }  # fmt: skip
 
 
-class _Modules:
-    """``torch.nn.modules``, and each of its files."""
+class Modules:
+    """``torch.nn.modules``, and each of its files.
+
+    Parameters
+    ----------
+    namespace : dict
+        Of ``sycl_dnn.nn``.
+    """
+
+    def __init__(self, namespace: dict[str, Any]) -> None:
+        self._namespace = namespace
 
     def __getattr__(self, name: str) -> Any:
         if name in _FILES:
             return self
         if name in _PRIVATE:
             return _PRIVATE[name]
-        if name in sycl_dnn.nn.__all__:
-            return getattr(sycl_dnn.nn, name)
+        if name in self._namespace["__all__"]:
+            return self._namespace[name]
         raise AttributeError(f"nn.modules has no {name!r}")
 
 
@@ -67,5 +75,4 @@ def sdpa_kernel(backends: Any = None, set_priority: bool = False) -> Iterator[No
     yield
 
 
-modules = _Modules()
 attention = SimpleNamespace(SDPBackend=SDPBackend, sdpa_kernel=sdpa_kernel)

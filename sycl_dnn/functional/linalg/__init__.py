@@ -20,8 +20,8 @@ from sycl_dnn.functional.linalg.solutions import det, inv, slogdet, solve, solve
 
 __all__ = [
     "cholesky", "cond", "det", "eigh", "eigvalsh", "inv", "lstsq", "matrix_norm",
-    "matrix_power", "multi_dot", "norm", "qr", "slogdet", "solve", "solve_triangular", "svd", "svdvals",
-    "vector_norm",
+    "matrix_power", "multi_dot", "norm", "qr", "slogdet", "solve", "solve_triangular", "svd",
+    "svdvals", "vector_norm",
 ]  # fmt: skip
 
 docstring_examples.attach(globals(), __file__)
