@@ -31,18 +31,18 @@ class LeastSquares(NamedTuple):
 @operation
 @described(
     returns="tuple of solution (*, n, k) or (*, n), residuals, rank and singular_values",
-    notes="Residuals (*, k) are the sums of squares of ``A @ X - B``, and have no elements unless "
+    notes="Residuals (*, k) are the sums of squares of ``A @ X - b``, and have no elements unless "
     "``m > n``; rank and singular values have none, as with torch's ``driver='gels'``. ",
 )
 def lstsq(
-    A: Tensor, B: Tensor, rcond: float | None = None, *,  # noqa: N803 - torch's names
+    A: Tensor, b: Tensor, rcond: float | None = None, *,  # noqa: N803 - torch's names
     driver: str | None = None,
 ) -> LeastSquares:  # fmt: skip
-    """Return ``X`` with the least squares of ``A @ X - B``, of several the smallest.
+    """Return ``X`` with the least squares of ``A @ X - b``, of several the smallest.
 
     A : array (*, m, n)
         Of full rank: else the result is not defined.
-    B : array (*, m, k), or (*, m) for vectors
+    b : array (*, m, k), or (*, m) for vectors
         Same dtype; batches broadcast.
     rcond : float, optional
         Has no effect: the rank is not determined.
@@ -50,16 +50,16 @@ def lstsq(
         Has no effect: QR factorization computes the solution.
     """
     checked("lstsq", A=A)
-    check_arrays("lstsq", B=B)
-    if B.dtype != A.dtype:
-        raise TypeError(f"lstsq: B must have dtype {A.dtype}, got {B.dtype}")
+    check_arrays("lstsq", b=b)
+    if b.dtype != A.dtype:
+        raise TypeError(f"lstsq: b must have dtype {A.dtype}, got {b.dtype}")
     if driver not in (None, "gels", "gelsy", "gelsd", "gelss"):
         raise ValueError(f"lstsq: driver must be one of LAPACK's four, got {driver!r}")
-    is_vector = B.ndim == 1 or (B.ndim == A.ndim - 1 and B.shape == A.shape[:-1])
-    right = unsqueeze(B, -1) if is_vector else B
+    is_vector = b.ndim == 1 or (b.ndim == A.ndim - 1 and b.shape == A.shape[:-1])
+    right = unsqueeze(b, -1) if is_vector else b
     rows, columns = A.shape[-2:]
     if right.shape[-2] != rows:
-        raise ValueError(f"lstsq: B must have {rows} rows for A, got shape {B.shape}")
+        raise ValueError(f"lstsq: b must have {rows} rows for A, got shape {b.shape}")
     if rows >= columns:
         q, r = qr(A)
         x = solve(r, matmul(turned(q), right))
