@@ -210,8 +210,8 @@ def test_least_squares_are_those_of_numpy(of_a, of_b, queue):
 def test_least_squares_refuse_other_shapes(queue):
     a = _matrices((4, 3), queue)
     for b, error, words in (
-        (_matrices((3, 2), queue), ValueError, "B must have 4 rows for A"),
-        (_matrices((4, 2), queue, "f8"), TypeError, "B must have dtype float32"),
+        (_matrices((3, 2), queue), ValueError, "b must have 4 rows for A"),
+        (_matrices((4, 2), queue, "f8"), TypeError, "b must have dtype float32"),
     ):
         with pytest.raises(error, match=f"lstsq: {words}"):
             F.linalg.lstsq(a, b)
