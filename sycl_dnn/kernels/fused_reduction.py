@@ -39,6 +39,7 @@ class ReductionWriter(KeptPoints):
         # Several items, or vectors along a kept axis, would overwrite elements that they share.
         keeps = self._is_rows and form.schedule.n_items == 1
         has_row = form.schedule.row > 0
+        self._has_short_rows = self._is_rows and form.schedule.n_rows > 0
         self._passes = Passes(expression, form.kinds, form.classes, keeps=keeps, has_row=has_row)
         self._row = self._kernel.group_memory("f32", form.schedule.row) if has_row else None
         self._reductions = {
@@ -61,8 +62,10 @@ class ReductionWriter(KeptPoints):
             for scope in scopes:
                 scope.compute(passes.constant_before[number])
             totals = [self._variables(reductions, is_total=True) for _ in scopes]
+            along = self._along_rows if self._is_rows else self._along_columns
+            if self._has_short_rows:
+                along = self._along_short_rows
             with self._outer_loops(scopes) as moved:
-                along = self._along_rows if self._is_rows else self._along_columns
                 along(moved, totals, number)
             for scope, of_scope in zip(scopes, totals, strict=True):
                 self._finish(scope, reductions, of_scope)
@@ -83,10 +86,10 @@ class ReductionWriter(KeptPoints):
 
     @contextlib.contextmanager
     def _outer_loops(self, scopes: list[Scope]) -> Iterator[list[Scope]]:
-        """Generate the loops over reduced axes outside the innermost one; yield moved scopes."""
+        """Generate the loops over reduced axes outside the innermost loops; yield moved scopes."""
         axes = [a for a in self._axes.looped if a != self._schedule.lanes]
         with contextlib.ExitStack() as loops:
-            for axis in axes if self._is_rows else axes[:-1]:
+            for axis in axes if self._is_rows and not self._has_short_rows else axes[:-1]:
                 high = self._axes.high[axis]
                 loop = self._kernel.loop(self._constant(0), high, self._constant(1))
                 c = loops.enter_context(loop)
@@ -200,7 +203,34 @@ class ReductionWriter(KeptPoints):
         with k.loop(self._added(unrolled_end, mine), high, vector_step) as at:
             self._rest(scope, total, number, at, high)
 
-    def _rest(self, scope: Scope, total: list[State], number: int, at: Value, high: Value) -> None:
+    def _along_short_rows(
+        self, scopes: list[Scope], totals: list[list[State]], number: int
+    ) -> None:
+        """Generate the loops over blocks of rows, the rows of a block, and their vectors."""
+        k, schedule, (scope,), (total,) = self._kernel, self._schedule, scopes, totals
+        zero, step, reductions = self._constant(0), schedule.step, self._passes.reductions[number]
+        outer, high = self._axes.looped[-2], self._axes.high
+        n_rows, row_end = self._constant(schedule.n_rows), high[schedule.lanes]
+        unrolled_end = k.call("sub", row_end, k.call("rem", row_end, self._constant(step)))
+        with k.loop(zero, high[outer], n_rows) as first:
+            last = k.call("min", self._added(first, n_rows), high[outer])
+            sums = [self._variables(reductions) for _ in range(schedule.unroll)]
+            with k.loop(first, last, self._constant(1)) as row:
+                of_row = scope.moved({outer: row})
+                with k.loop(zero, unrolled_end, self._constant(step)) as at:
+                    for n, states in enumerate(sums):
+                        place = self._added(at, self._constant(n * schedule.width))
+                        self._absorb(of_row.at(place), states, number)
+                with k.loop(unrolled_end, row_end, self._constant(schedule.width)) as at:
+                    self._rest(of_row, sums[0], number, at, row_end, is_total=False)
+            for states in sums[1:]:
+                self._merge(reductions, sums[0], states)
+            self._gather(reductions, total, sums[0])
+
+    def _rest(
+        self, scope: Scope, total: list[State], number: int, at: Value, high: Value,
+        *, is_total: bool = True,
+    ) -> None:  # fmt: skip
         """Generate a final vector, masking elements already processed."""
         k, width = self._kernel, self._schedule.width
         start = k.call("min", at, k.call("sub", high, self._constant(width)))
@@ -212,7 +242,8 @@ class ReductionWriter(KeptPoints):
         for n, state, element in zip(reductions, total, elements, strict=True):
             reduction = self._reductions[n]
             element = reduction.masked(element, is_new)
-            assign(k, state, reduction.gathered(current(k, state), element))
+            add = reduction.gathered if is_total else reduction.merged
+            assign(k, state, add(current(k, state), element))
 
     def _elements(self, scope: Scope, number: int, is_new: Value | None = None) -> list[State]:
         """Store a vector's results and return the states of its elements.

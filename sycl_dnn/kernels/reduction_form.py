@@ -34,7 +34,8 @@ class ReductionSchedule(NamedTuple):
         memory, some rows at a time, with their states in local memory; 0 for ``step`` of them, in
         registers.
     n_rows : int
-        Rows of a span that are read at a time.
+        Rows of a span that are read at a time; or, along a reduced axis, short rows of a block, 0
+        for blocks of vectors of one row.
     """
 
     lanes: int

@@ -260,6 +260,18 @@ def _is_block(grid: ReductionGrid, schedule: ReductionSchedule) -> bool:
     return is_rows and grid.count("r") <= schedule.block * schedule.step
 
 
+def _with_blocks_of_rows(grid: ReductionGrid, schedule: ReductionSchedule) -> ReductionSchedule:
+    """Return the schedule with blocks of several rows if these are shorter than half a block.
+
+    Their number is a power of two, which saves kernels for other lengths.
+    """
+    n_vectors = -(-grid.sizes[schedule.lanes] // schedule.width)
+    has_rows = grid.kinds[schedule.lanes] == "r" and grid.kinds.count("r") > 1
+    if not has_rows or 2 * n_vectors > schedule.block:
+        return schedule
+    return schedule._replace(n_rows=_width(schedule.block // n_vectors, schedule.block))
+
+
 def planned(
     expression: Expression,
     grid: ReductionGrid,
@@ -274,6 +286,8 @@ def planned(
     classes = grid.classes(schedule.lanes)
     if expression.reductions and _is_block(grid, schedule):
         schedule = schedule._replace(block=0)
+    if expression.reductions and schedule.n_items == 1:
+        schedule = _with_blocks_of_rows(grid, schedule)
     schedule = schedule._replace(row=_row_of(expression, grid, schedule))
     strides = [
         s

@@ -380,3 +380,19 @@ def test_equal_elements_have_zero_deviation(queue, dtype):
         assert not dpnp.asnumpy(F.astype(value, "float32")).any()
         slope = dpnp.asnumpy(F.astype(pullback(F.ones_like(value))[0], "float32"))
         assert np.abs(slope).max() < 1e-6
+
+
+@pytest.mark.parametrize("row", [1, 15, 17, 49, 65])
+@pytest.mark.parametrize("count", [2, 7, 33])
+def test_short_rows_are_reduced_some_at_a_time(row, count, queue):
+    values = np.random.default_rng(row).integers(-9, 9, (count, 3, row)).astype("f4")
+    x = dpnp.asarray(values, sycl_queue=queue)
+    np.testing.assert_array_equal(dpnp.asnumpy(F.sum(x, (0, 2))), values.sum((0, 2)))
+    np.testing.assert_array_equal(dpnp.asnumpy(F.amax(x, (0, 2))), values.max((0, 2)))
+    first = of_nodes(lambda node: r.ARGMAX(node, axes=(0, 2)), x)
+    np.testing.assert_array_equal(dpnp.asnumpy(first), _reference("argmax", values, (0, 2)))
+    variances = dpnp.asnumpy(F.var(x, (0, 2), correction=0))
+    np.testing.assert_allclose(variances, values.var((0, 2), dtype="f8"), rtol=1e-5)
+    values[-1, 1, -1] = np.nan
+    x = dpnp.asarray(values, sycl_queue=queue)
+    np.testing.assert_array_equal(dpnp.asnumpy(F.amax(x, (0, 2))), values.max((0, 2)))
