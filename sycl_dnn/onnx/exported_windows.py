@@ -170,7 +170,8 @@ def _interpolate(g: Recording, a: Any, outputs: list[Value]) -> Any:
     coordinates = "align_corners" if a.align_corners else coordinates
     attributes: dict[str, Any] = {
         "mode": mode, "coordinate_transformation_mode": coordinates, "nearest_mode": rounding,
-        "cubic_coeff_a": -0.75 if mode == "cubic" else None,
+        # torch's coefficients: Pillow's with antialiasing.
+        "cubic_coeff_a": (-0.5 if a.antialias else -0.75) if mode == "cubic" else None,
         "antialias": 1 if a.antialias else None, "exclude_outside": 1 if a.antialias else None,
     }  # fmt: skip
     rank = a.input.ndim - 2
