@@ -278,11 +278,23 @@ def _copied_sizes(
     return columns
 
 
+def _whole_number(
+    graph: Recording, values: Sequence[np.ndarray], symbols: Symbols, reader: str
+) -> Any:
+    """Return a number that is an expression of symbols, such as a size."""
+    number = symbols.ints(graph, [[int(v.item()) for v in values]], reader)
+    if not values[0].ndim:
+        number = graph.node("Squeeze", number, Ints((0,)))
+    return graph.node("Cast", number, to=type_number(values[0].dtype.name))
+
+
 def _constant(graph: Recording, values: Sequence[np.ndarray], symbols: Symbols, reader: str) -> Any:
-    """Return a constant whose size depends on symbols: a repeated number, or a range."""
+    """Return a constant that depends on symbols: a repeated number, a range or a whole number."""
     flat = [v.ravel() for v in values]
     longest = max(flat, key=len)
-    if longest.size and len({v.ndim for v in values}) == 1:
+    if all(v.shape in ((), (1,)) and float(v.item()).is_integer() for v in values):
+        return _whole_number(graph, values, symbols, reader)
+    if longest.size > 1 and len({v.ndim for v in values}) == 1:
         if all((v == longest[0]).all() for v in flat):
             shape = symbols.ints(graph, list(zip(*(v.shape for v in values), strict=True)), reader)
             return graph.node("Expand", longest[:1].reshape(()), shape)

@@ -240,6 +240,18 @@ def test_symbolic_sizes_in_shapes_and_constants():
         check(f, drawn(n, t, 6), drawn(t), model=model)
 
 
+def test_numbers_computed_from_symbolic_sizes():
+    def f(x):
+        n, t = x.shape[:2]
+        return x / t, x.sum(1) * n, x - (2 * t + 1)
+
+    model = export(f, X, dynamic={0: "N", 1: "T"})
+    for n, t in ((2, 4), (3, 9)):
+        check(f, drawn(n, t, 6), model=model)
+    with pytest.raises(UnsupportedOperator, match="a constant depends on sizes"):
+        export(lambda x: x * x.shape[1] ** 0.5, X, dynamic={1: "T"})
+
+
 def test_causal_attention_of_any_length():
     def f(x):
         return F.scaled_dot_product_attention(x, x, x, is_causal=True)
