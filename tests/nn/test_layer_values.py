@@ -83,6 +83,15 @@ def test_gains_match_the_activations():
     assert nn.init.calculate_gain("leaky_relu", 0.5) == pytest.approx(np.sqrt(2 / 1.25))
 
 
+def test_layers_without_inputs_return_their_bias():
+    """torch's bias is zeros then."""
+    layer = nn.Linear(0, 3)
+    assert (layer(dpnp.ones((2, 0), dtype="f4")).asnumpy() == np.zeros((2, 3))).all()
+    assert nn.Conv2d(0, 2, 3).weight.shape == (2, 0, 3, 3)
+    for fill in (nn.init.kaiming_uniform_, nn.init.kaiming_normal_):
+        assert fill(dpnp.empty((3, 0), dtype="f4")).shape == (3, 0)
+
+
 def test_arrays_from_lists_outside_and_inside_compiled_functions():
     close(F.tensor([1.0, 2.0]), [1.0, 2.0])
     result = sycl_dnn.compile(lambda x: x * F.tensor([1.0, 2.0]))(F.ones(2))
