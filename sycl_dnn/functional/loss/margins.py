@@ -20,7 +20,7 @@ _COSINE_EPS = 1e-12
 
 
 def _clamped_at_zero(x: Tensor) -> Tensor:
-    """Return ``max(x, 0)`` with slope 1 at 0, as torch's ``clamp_min``."""
+    """Return ``max(x, 0)`` with slope 0 at 0, as ``clamp_min`` has since PyTorch 2.14."""
     return F.clamp(x, min=0.0)
 
 
