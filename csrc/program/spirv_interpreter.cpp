@@ -111,58 +111,58 @@ class SpirvInterpreter::Decoder {
 
     bool is_declaration(uint32_t opcode, const uint32_t *w, size_t n) {
         switch (opcode) {
-            case 11:
-            case 14:
-            case 15:
-            case 17:
-            case 19:
-            case 33:
-            case 54:
-            case 56:
+            case op::ext_inst_import:
+            case op::memory_model:
+            case op::entry_point:
+            case op::capability:
+            case op::type_void:
+            case op::type_function:
+            case op::function:
+            case op::function_end:
                 return true;
-            case 16:
+            case op::execution_mode:
                 k.n_items = w[2];
                 return true;
-            case 71:
-                if (w[1] == 11) builtins[w[0]] = w[2];
+            case op::decorate:
+                if (w[1] == built_in) builtins[w[0]] = w[2];
                 return true;
-            case 20:
+            case op::type_bool:
                 types[w[0]] = {8};
                 return true;
-            case 21:
-            case 22:
+            case op::type_int:
+            case op::type_float:
                 types[w[0]] = {static_cast<int>(w[1])};
                 return true;
-            case 23:
+            case op::type_vector:
                 types[w[0]] = types.at(w[1]);
                 types[w[0]].n = static_cast<int32_t>(w[2]);
                 return true;
-            case 28:
+            case op::type_array:
                 types[w[0]] = types.at(w[1]);
                 types[w[0]].length = *at<uint32_t>(k.frame.data(), place(w[2]));
                 return true;
-            case 32:
+            case op::type_pointer:
                 types[w[0]] = {64, 1, w[2]};
                 return true;
-            case 41:
-            case 42:
-                k.frame[new_place(w[1], w[0])] = opcode == 41;
+            case op::constant_true:
+            case op::constant_false:
+                k.frame[new_place(w[1], w[0])] = opcode == op::constant_true;
                 return true;
-            case 43: {
+            case op::constant: {
                 const int32_t start = new_place(w[1], w[0]);
                 std::memcpy(&k.frame[start], w + 2, std::min<size_t>((n - 2) * 4, 8));
                 return true;
             }
-            case 44: {
+            case op::constant_composite: {
                 const int32_t start = new_place(w[1], w[0]), size = types.at(w[0]).bits / 8;
                 for (size_t i = 2; i < n; ++i)
                     std::memcpy(&k.frame[start + (i - 2) * size], &k.frame[place(w[i])], size);
                 return true;
             }
-            case 55:
+            case op::function_parameter:
                 k.parameters.push_back(new_place(w[1], w[0]));
                 return true;
-            case 59:
+            case op::variable:
                 declare(w);
                 return true;
             default:
@@ -172,11 +172,12 @@ class SpirvInterpreter::Decoder {
 
     void declare(const uint32_t *w) {
         const uint32_t pointee = types.at(w[0]).pointee;
-        if (w[2] == 1 || w[2] == 7) {  // an index of the group or item, or a private variable
+        if (w[2] == input ||
+            w[2] == of_function) {  // an index of the group or item, or a private variable
             is_variable[w[1]] = true;
             const int32_t start = new_place(w[1], pointee);
-            if (w[2] == 1) (builtins.at(w[1]) == 26 ? k.group : k.item) = start;
-        } else if (w[2] == 4) {
+            if (w[2] == input) (builtins.at(w[1]) == workgroup_id ? k.group : k.item) = start;
+        } else if (w[2] == workgroup) {
             const type_facts &t = types.at(pointee);
             const int32_t start = new_place(w[1], w[0]);
             k.shared.push_back({start, t.length * (t.bits / 8)});
@@ -187,24 +188,24 @@ class SpirvInterpreter::Decoder {
 
     void is_code(uint32_t opcode, const uint32_t *w, size_t n) {
         if (next_label) {
-            if (opcode != 248 || w[0] != next_label) {
+            if (opcode != op::label || w[0] != next_label) {
                 jumps.push_back({k.code.size(), &instruction::a, next_label});
                 emit(go_to, 1, 0);
             }
             next_label = 0;
         }
         switch (opcode) {
-            case 12:
+            case op::ext_inst:
                 extended(w, n);
                 return;
-            case 61:
+            case op::load:
                 loaded(w);
                 return;
-            case 62:
+            case op::store:
                 stored(w);
                 return;
-            case 66:
-            case 70: {
+            case op::in_bounds_access_chain:
+            case op::in_bounds_ptr_access_chain: {
                 const type_facts &index = facts(w[3]);
                 if (index.bits != 32 && index.bits != 64) throw unsupported{};
                 const int32_t step = types.at(types.at(w[0]).pointee).bits / 8;
@@ -212,18 +213,18 @@ class SpirvInterpreter::Decoder {
                 elements[w[1]] = {place(w[2]), place(w[3]), step, index.bits == 64};
                 return;
             }
-            case 79:
+            case op::vector_shuffle:
                 assembled_lanes(w, shuffled(w, n));
                 return;
-            case 80:
+            case op::composite_construct:
                 assembled_lanes(w, constructed(w, n));
                 return;
-            case 81:
+            case op::composite_extract:
                 assembled_lanes(w, {lane(w[2], w[3])});
                 return;
-            case 117:
-            case 120:
-            case 124: {  // the same bits
+            case op::convert_ptr_to_u:
+            case op::convert_u_to_ptr:
+            case op::bitcast: {  // the same bits
                 if (bytes_of(facts(w[2])) != bytes_of(types.at(w[0]))) throw unsupported{};
                 type_of[w[1]] = w[0];
                 const auto found = elements.find(w[2]);
@@ -233,12 +234,12 @@ class SpirvInterpreter::Decoder {
                     places[w[1]] = place(w[2]);
                 return;
             }
-            case 155: {
+            case op::all: {
                 const int32_t from = place(w[2]), lanes = facts(w[2]).n;
                 emit(all_of, lanes, new_place(w[1], w[0]), from);
                 return;
             }
-            case 169: {
+            case op::select: {
                 const type_facts &t = types.at(w[0]);
                 if (facts(w[2]).n != t.n) throw unsupported{};
                 const int32_t result = new_place(w[1], w[0]);
@@ -246,22 +247,22 @@ class SpirvInterpreter::Decoder {
                      place(w[4]));
                 return;
             }
-            case 224:
+            case op::control_barrier:
                 emit(wait_for_group, 1, 0);
                 return;
-            case 246:
-            case 247:
+            case op::loop_merge:
+            case op::selection_merge:
                 return;
-            case 248:
+            case op::label:
                 labels[w[0]] = k.code.size();
                 return;
-            case 249:
+            case op::branch:
                 next_label = w[0];
                 return;
-            case 250:
+            case op::branch_conditional:
                 branched(w);
                 return;
-            case 253:
+            case op::return_:
                 emit(end, 1, 0);
                 return;
             default:
@@ -288,7 +289,7 @@ class SpirvInterpreter::Decoder {
         const handler run = found == rules().end()
                                 ? conversion(opcode, operand.bits, types.at(w[0]).bits)
                                 : found->second.choose(operand.bits);
-        const bool is_counted = opcode == 177 && operand.bits == 32 && lanes == 1;
+        const bool is_counted = opcode == op::s_less_than && operand.bits == 32 && lanes == 1;
         emit(run, lanes, new_place(w[1], w[0]), a, b);
         compared = is_counted ? w[1] : 0;
     }
