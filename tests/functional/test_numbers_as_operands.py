@@ -7,6 +7,7 @@ import pytest
 
 import sycl_dnn
 from sycl_dnn import functional as F
+from sycl_dnn.trace.torch_methods import Size
 
 DTYPES = ["bool", "uint8", "int8", "int32", "int64", "float32", "float16"]
 NUMBERS = [True, False, 0, 3, -2, 2.5, 0.0, -0.0]
@@ -77,3 +78,14 @@ def test_zeros_of_both_signs_are_distinguished(way, queue):
     for number in (-0.0, 0.0, -0.0):
         actual = dpnp.asnumpy(WAYS[way](x, number))
         np.testing.assert_array_equal(actual, np.copysign(np.inf, [number, number]))
+
+
+def test_a_number_that_has_a_shape_is_a_number(queue):
+    # What ``x.size`` is in a forward, where ``x.size(0)`` is torch's.
+    twelve = Size((3, 4))
+    x = F.full((3, 4), 2.0, device=queue)
+    for function in (F.add, F.sub, F.mul, F.div, F.maximum, F.eq):
+        for a, b in ((x, twelve), (twelve, x)):
+            c, d = (12 if v is twelve else v for v in (a, b))
+            assert dpnp.array_equal(function(a, b), function(c, d))
+    assert dpnp.array_equal(F.where(x > 0, twelve, x), F.full((3, 4), 12.0, device=queue))

@@ -13,7 +13,7 @@ import dpnp
 from sycl_dnn._core import algorithm
 from sycl_dnn.call.operation import describe_out, named, operation, sections
 from sycl_dnn.functional.arithmetic.convert import converted
-from sycl_dnn.functional.arithmetic.operands import checked_array, of_integers
+from sycl_dnn.functional.arithmetic.operands import check_arrays, checked_array, of_integers
 from sycl_dnn.ir.node import OPERATIONS
 from sycl_dnn.lower.appendable import Eltwise, applied
 from sycl_dnn.trace.pointwise import NO_SHIFT, eltwise
@@ -53,7 +53,8 @@ _INTEGERS = ("int32", "int8", "uint8")
 
 
 def check_float(name: str, **tensors: Tensor | None) -> None:
-    """Raise TypeError for the first named tensor that is not floating point."""
+    """Raise TypeError for the first named argument that is no array of floating-point numbers."""
+    check_arrays(name, **{n: tensor for n, tensor in tensors.items() if tensor is not None})
     for argument, tensor in tensors.items():
         if tensor is not None and not tensor.is_float:
             raise TypeError(
