@@ -64,9 +64,7 @@ def number_or_tensor(name: str, argument: str, value: Any) -> Any:
     for kind in (bool, int, float):
         if isinstance(value, kind):  # a number of a subclass may have a shape, as ``x.size`` has
             return kind(value)
-    raise TypeError(
-        f"{name}: {argument} must be an array or a number, got {type(value).__name__}"
-    )
+    raise TypeError(f"{name}: {argument} must be an array or a number, got {type(value).__name__}")
 
 
 def check_unpacked(name: str, argument: str, x: Tensor) -> Tensor:

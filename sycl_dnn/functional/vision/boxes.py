@@ -15,7 +15,7 @@ from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.binary import mul
 from sycl_dnn.functional.arithmetic.convert import astype, converted
 from sycl_dnn.functional.arithmetic.elementwise import check_float
-from sycl_dnn.functional.arithmetic.operands import by_values, check_values
+from sycl_dnn.functional.arithmetic.operands import by_values, check_values, not_an_array
 from sycl_dnn.functional.creation.factories import full_like
 from sycl_dnn.functional.embeddings import embedding
 from sycl_dnn.functional.reduction.sums import sum as summed
@@ -286,6 +286,9 @@ def roi_align(
     rows, columns = (checked_int("roi_align", "output_size", n, 1) for n in sizes)
     ratio = checked_int("roi_align", "sampling_ratio", sampling_ratio)
     rois = _with_image_index(boxes) if isinstance(boxes, (tuple, list)) else boxes
+    for argument, array in (("input", input), ("boxes", rois)):
+        if not hasattr(array, "dtype"):
+            raise not_an_array("roi_align", argument, array)
     is_fixed = ratio > 0
     size = (rows, columns)
     counts = (ratio, ratio)
