@@ -111,6 +111,10 @@ def _shrink(call: Call, x: Any) -> Any:
 def _prelu(call: Call, x: Any, slope: Any) -> Any:
     if call.version < 7 and len(slope.shape) == 1 and slope.shape[0] > 1:
         slope = F.reshape(slope, (-1,) + (1,) * (len(x.shape) - 2))
+    sizes = (1,) * (len(x.shape) - len(slope.shape)) + tuple(slope.shape)
+    if is_float(x) and len(sizes) > 1 and all(n == 1 for k, n in enumerate(sizes) if k != 1):
+        # A slope for each channel, which a convolution may apply.
+        return F.prelu(x, F.reshape(slope, (-1,)))
     return F.where(F.lt(x, 0), x * slope, x)
 
 

@@ -150,3 +150,12 @@ def test_rois_without_a_sampling_ratio_are_sampled_by_their_sizes():
     np.testing.assert_allclose(y[0, 0], 8 * rows + columns, rtol=1e-6)
     rows, columns = np.array([1.5, 4.5])[:, None], np.array([0.5, 1.5])
     np.testing.assert_allclose(y[1, 0], 8 * rows + columns, rtol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (3, 1, 1), (1, 3, 1, 1), (5,), (4, 1), (3, 4, 5)])
+def test_slopes_of_prelu_are_broadcast(shape):
+    x = np.random.default_rng(0).standard_normal((2, 3, 4, 5)).astype("f4")
+    slope = np.random.default_rng(1).standard_normal(shape).astype("f4")
+    np.testing.assert_array_equal(made("PRelu", x, [slope]), np.where(x < 0, x * slope, x))
+    rows = made("PRelu", x[:, :, 0, 0], [slope.ravel()[:1]])
+    np.testing.assert_array_equal(rows, np.where(x < 0, x * slope.ravel()[0], x)[:, :, 0, 0])
