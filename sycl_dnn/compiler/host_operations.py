@@ -26,7 +26,7 @@ _MAX_OF_FEW_ROWS, _MAX_PRODUCT, _MAX_ELEMENTS = 300_000, 150_000, 1 << 16
 _FEW_ROWS = 16
 #: Elements of a kernel, times its functions such as exponentials and one, up to which one thread
 #: computes them faster than a launch takes.
-_MAX_INTERPRETED = 1 << 11
+MAX_INTERPRETED = 1 << 11
 #: Functions of a few instructions; of others, as many elements as of an interpreted kernel.
 _CHEAP = frozenset((
     A.eltwise_abs, A.eltwise_clip, A.eltwise_clip_v2, A.eltwise_hardsigmoid, A.eltwise_hardswish,
@@ -78,7 +78,7 @@ def _post_ops(node: Node) -> tuple[Tensor | None, tuple[Any, ...]] | None:
             return None
         summand = operand
     n_costly = sum(algorithm not in _CHEAP for algorithm, *_ in functions)
-    if n_costly and node.dst.size * (1 + n_costly) > _MAX_INTERPRETED:
+    if n_costly and node.dst.size * (1 + n_costly) > MAX_INTERPRETED:
         return None
     return summand, tuple(functions)
 
@@ -109,11 +109,15 @@ def _product(node: Node) -> Operation | None:
 
 
 def _matrix_window(node: Node) -> _Window | None:
-    src, weights, dst = node.inputs["src"].desc, node.inputs[PACKABLE].desc, node.dst.desc
-    is_row_major = dst == layout.row_major(dst.dims, "float32")
-    if len(src.dims) != 2 or len(weights.dims) != 2 or not src.is_plain or not is_row_major:
+    """Return the rows of a product of two matrices, which may have leading axes of size 1."""
+    src, dst = node.inputs["src"].desc, node.dst.desc
+    matrices = (src, node.inputs[PACKABLE].desc, dst)
+    is_one = all(n == 1 for desc in matrices for n in desc.dims[:-2])
+    if not (is_one and src.is_plain and dst.is_plain):
         return None
-    (rows, k), (step, inner) = src.dims, src.strides
+    if layout.canonical_strides(dst.dims, dst.strides) != layout.row_major_strides(dst.dims):
+        return None
+    (rows, k), (step, inner) = src.dims[-2:], src.strides[-2:]
     if k > 1 and inner != 1:
         return None
     return 1, rows, k, 0, step, 0, (rows - 1) * step + k
@@ -185,7 +189,7 @@ def _is_in_order(tensor: Tensor, axes: Sequence[int]) -> bool:
 def _axes_of_weights(node: Node, is_turned: int) -> tuple[int, ...]:
     """Return the axes of the weights in the order of the host's matrix, transposed or not."""
     rank = len(node.inputs[PACKABLE].desc.dims)
-    inner, out = ((0,), 1) if node.row == "matmul" else ((*range(2, rank), 1), 0)
+    inner, out = ((rank - 2,), rank - 1) if node.row == "matmul" else ((*range(2, rank), 1), 0)
     return (out, *inner) if is_turned else (*inner, out)
 
 
@@ -279,9 +283,9 @@ def _interpreted(node: Node) -> Operation | None:
         return None
     module, _, numbers, n_groups, *_ = recipe
     n_costly = sum(term.operation in COSTLY for term in launch.form.expression.terms)
-    sizes = [t.size for t in (*node.inputs.values(), *node.outputs.values())]
-    n_elements = max(node.primitive.n_visited, *sizes)
-    if n_elements * (1 + n_costly) > _MAX_INTERPRETED or not _can_interpret(module):
+    # Element-wise kernels do not say it: they compute each result once, whatever they gather from.
+    n_elements = node.primitive.n_visited or sum(t.size for t in node.outputs.values())
+    if n_elements * (1 + n_costly) > MAX_INTERPRETED or not _can_interpret(module):
         return None
     data = (module, numbers, n_groups)
     return Operation("kernel", (*node.inputs.values(),), (*node.outputs.values(),), data)

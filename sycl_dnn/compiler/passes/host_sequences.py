@@ -11,7 +11,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from sycl_dnn._core import engine_kind
 from sycl_dnn.compiler.constant_values import constant_ids
-from sycl_dnn.compiler.host_operations import Operation, operation_of, with_packed_weights
+from sycl_dnn.compiler.host_operations import (
+    MAX_INTERPRETED,
+    Operation,
+    operation_of,
+    with_packed_weights,
+)
+from sycl_dnn.compiler.passes.lone_functions import replace_by_kernel
 from sycl_dnn.compiler.step_graph import Graph, Node
 from sycl_dnn.kernels.launching import host_sequence
 
@@ -20,12 +26,23 @@ def run_on_host(graph: Graph) -> None:
     """Replace consecutive small primitives on a CPU by one host task."""
     if graph.trace.engine.kind is not engine_kind.cpu or graph.trace.policy.kernels == "never":
         return
+    _write_softmax_as_kernels(graph)
     # Before changes, after each of which constants would have to be found again.
     runs = [_packed(graph, run) for run in list(_runs(graph))]
     for run, copies in runs:
         _replace(graph, run, copies)
     if runs:
         graph.drop_dead()  # weights in oneDNN's layout
+
+
+def _write_softmax_as_kernels(graph: Graph) -> None:
+    """Replace a small softmax beside operations of the host by a kernel, which can be one."""
+    for node in graph.walk():
+        if node.row != "softmax_forward" or 2 * node.dst.size > MAX_INTERPRETED:
+            continue
+        beside = (graph.writer(node.inputs["src"]), *graph.readers(node.dst.storage))
+        if any(n is not None and operation_of(graph, n) is not None for n in beside):
+            replace_by_kernel(graph, node)
 
 
 def _runs(graph: Graph) -> Iterator[dict[Node, Operation]]:

@@ -43,7 +43,7 @@ def keep_nan(graph: Graph) -> None:
             is_softmax = node.row == "softmax_forward" and _is_float(node)
             is_wrong = is_softmax and not _is_multiplied(graph, node)
         if is_wrong:
-            _replace_by_kernel(graph, node)
+            replace_by_kernel(graph, node)
 
 
 def _is_multiplied(graph: Graph, node: Node) -> bool:
@@ -75,7 +75,8 @@ def _is_float(node: Node) -> bool:
     )
 
 
-def _replace_by_kernel(graph: Graph, node: Node) -> None:
+def replace_by_kernel(graph: Graph, node: Node) -> None:
+    """Replace an element-wise node or a softmax by one kernel, if that computes the same."""
     chain = chain_of(node)
     if chain is None or graph.is_locked(node):
         return
@@ -85,7 +86,7 @@ def _replace_by_kernel(graph: Graph, node: Node) -> None:
     def body(*args: Tensor) -> Tensor:
         return computed(definition, *args)
 
-    key = (_replace_by_kernel, *node.work)
+    key = (replace_by_kernel, *node.work)
     result, nodes = graph.recorded(lambda: graph.joined(body, *operands, key=key))
     written = nodes[-1].outputs if nodes else {}
     results = {n: dst for n, t in written.items() if t.storage is result.storage}

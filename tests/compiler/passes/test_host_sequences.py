@@ -290,3 +290,27 @@ def test_each_size_of_a_batch_has_its_program(on_queue):
     for n in (1, 2, 4, 7, 33):
         x = on_queue(n, 12)
         np.testing.assert_allclose(dpnp.asnumpy(compiled(x)), dpnp.asnumpy(function(x)), 1e-5, 1e-6)
+
+
+@pytest.mark.parametrize("n_keys", [1, 8, 40])
+def test_attention_of_one_query_is_one_step(n_keys, on_queue):
+    table = on_queue(5000, 32)
+    ids = F.asarray(np.array([4321]), sycl_queue=table.sycl_queue)
+    project, out = on_queue(32, 32) / 6, on_queue(16, 32) / 6
+
+    def attended(ids, keys):
+        query = F.unsqueeze(F.linear(F.embedding(ids, table), project), 0)
+        weights = F.softmax(query @ keys.mT / 6, -1)
+        return F.linear(weights @ keys, out)
+
+    keys = on_queue(1, n_keys, 32)
+    report = _compared(attended, ids, keys)
+    assert len([p for p in report.parts if p.row != "reorder"]) <= 2
+    (part,) = [p for p in report.parts if p.row == "host_sequence"]
+    assert part.fused.count("matmul") == 4
+
+
+def test_products_of_several_matrices_are_left_to_primitives(on_queue):
+    w = on_queue(3, 8, 8)
+    report = _compared(lambda x: F.relu((x @ w) @ w), on_queue(3, 8, 8))
+    assert _rows(report).count("matmul") == 2
