@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import dpnp
+import numpy as np
 
 from sycl_dnn import _torch_habits
 from sycl_dnn._dpnp import array_of_class, bits_as, in_dtype
@@ -296,8 +297,8 @@ class ModuleArray(dpnp.ndarray):  # type: ignore[misc]
         """Return an item of a key as dpnp takes it."""
         if not isinstance(item, (list, range, tuple)):
             return plain(item)
-        dtype = None if len(item) else "int64"
-        return dpnp.asarray(item, dtype=dtype, sycl_queue=self.sycl_queue)
+        indices = item if len(item) else np.empty(0, np.int64)
+        return dpnp.asarray(indices, sycl_queue=self.sycl_queue)
 
     @_or_traced("__getitem__")
     def __getitem__(self, key: Any) -> Any:

@@ -140,7 +140,7 @@ def _numpy(array: Any) -> np.ndarray:
     wide = array if isinstance(array, dpnp.ndarray) else array.astype("float32")
     values = dpnp.asnumpy(wide)
     # Differences of booleans are refused, and those of unsigned integers wrap around.
-    return values if values.dtype.kind in "fc" else values.astype(np.float64)
+    return values if values.dtype.kind in "fc" else np.asarray(values, np.float64)
 
 
 def _accuracy(pairs: Sequence[tuple[np.ndarray, np.ndarray]]) -> Accuracy:
