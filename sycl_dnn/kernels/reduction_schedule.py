@@ -20,9 +20,6 @@ _CACHED = 1 << 18
 SHORT, _VECTOR = 32, 16
 #: Maximum number of terms for unrolling, limited by registers.
 _FEW_TERMS = 9
-#: Columns whose states are in local memory, which fewer rows are not worth; rows, of all arrays,
-#: that a processor fetches ahead.
-_SPAN, _MANY_ROWS, _STREAMS, _FEWEST_ROWS = 1024, 128, 16, 4
 #: Elements of a row that local memory keeps in float32.
 _MAX_ROW = 4096
 
@@ -149,30 +146,12 @@ def n_units_of(grid: ReductionGrid, schedule: ReductionSchedule) -> int:
     if grid.kinds[schedule.lanes] == "r":
         return n
     size = grid.sizes[schedule.lanes]
-    return n // size * -(-size // schedule.unit)
+    return n // size * -(-size // schedule.step)
 
 
 def is_far_apart(grid: ReductionGrid, schedule: ReductionSchedule) -> bool:
     """Whether units read columns of an array that exceeds the caches."""
     return grid.kinds[schedule.lanes] == "k" and math.prod(grid.sizes) > _CACHED
-
-
-def in_memory_order(
-    grid: ReductionGrid, schedule: ReductionSchedule, n_inputs: int
-) -> ReductionSchedule:
-    """Return the schedule of one pass on a CPU: columns far apart are read some rows at a time.
-
-    Columns of a few vectors, one after the other, would be read at a third of the speed: a
-    processor fetches ahead only what is contiguous.
-    """
-    size, lanes = grid.sizes[schedule.lanes], schedule.lanes
-    reduced = [axis for axis, kind in enumerate(grid.kinds) if kind == "r"]
-    is_dense = all(along[lanes] <= 1 for along in grid.strides)
-    has_rows = grid.sizes[reduced[-1]] >= _MANY_ROWS and size > schedule.step
-    if not (is_far_apart(grid, schedule) and is_dense and has_rows):
-        return schedule
-    n_streams = sum(any(along[axis] for axis in reduced) for along in grid.strides[:n_inputs])
-    return schedule._replace(span=_SPAN, n_rows=max(_STREAMS // max(n_streams, 1), _FEWEST_ROWS))
 
 
 def n_parts_of(
