@@ -311,7 +311,7 @@ class Operation:
         check_strides(self.name, out)
         tensor = leaves[0]
         name = out.dtype if isinstance(out, Array) else out.dtype.name
-        _check_out(self.name, out, tensor.shape, tensor.dtype)
+        check_out(self.name, out, tensor)
         if name not in layout.DATA_TYPES and name not in layout.COMPLEX:
             raise TypeError(f"{self.name}: out must be omitted for results of {name}")
         collected = Collected()
@@ -343,16 +343,12 @@ class Operation:
 
     def _into(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
         """Write the result of a call in a trace to a tensor of the trace."""
-        if not isinstance(out, Tensor):
-            raise TypeError(
-                f"{self.name}: out must be an argument of the function that is traced, or made in "
-                "it: it cannot write to arrays that it captures"
-            )
+        check_traced_out(self.name, out)
         args = tuple([nested_arguments.replaced(a, out.trace.capture) for a in args])
         result = self._inline(args, kwargs)
         if not isinstance(result, Tensor):
             raise TypeError(f"{self.name}: out must be omitted where several arrays are returned")
-        _check_out(self.name, out, tuple(result.shape), result.dtype)
+        check_out(self.name, out, result)
         return written(out, f"{self.name}(out=)", result)
 
     def as_view(self, source: Any, result: Any) -> Any:
@@ -376,11 +372,22 @@ class UserFunction(Operation):
         return run.result(self.body, *run.arguments(args, kwargs))
 
 
-def _check_out(name: str, out: Any, shape: tuple[int, ...], dtype: str) -> None:
-    if tuple(out.shape) != shape or str(out.dtype) != dtype:
+def check_out(name: str, out: Any, result: Any) -> None:
+    """Raise ValueError if an array differs in shape or dtype from the result it is to hold."""
+    expected, actual = ((tuple(a.shape), str(a.dtype)) for a in (result, out))
+    if actual != expected:
         raise ValueError(
-            f"{name}: out must have shape {shape} and dtype {dtype}, got {tuple(out.shape)} and "
-            f"{out.dtype}"
+            f"{name}: out must have shape {expected[0]} and dtype {expected[1]}, got {actual[0]} "
+            f"and {actual[1]}"
+        )
+
+
+def check_traced_out(name: str, out: Any) -> None:
+    """Raise TypeError for an array that a traced function cannot write to."""
+    if not isinstance(out, Tensor):
+        raise TypeError(
+            f"{name}: out must be an argument of the function that is traced, or made in it: it "
+            "cannot write to arrays that it captures"
         )
 
 

@@ -10,18 +10,19 @@ from typing import Any, Generic, overload
 
 from dpnp.exceptions import ExecutionPlacementError
 
+from sycl_dnn import tree
 from sycl_dnn.call import arguments
 from sycl_dnn.call.attribute_changes import Undeclared
 from sycl_dnn.call.debugging import checked_for_nans
 from sycl_dnn.call.operation import P, R
 from sycl_dnn.call.placed_call import PlacedCall
 from sycl_dnn.compiler.compiled_call import CompiledCall
-from sycl_dnn.compiler.lowering import Lowered, written
+from sycl_dnn.compiler.lowering import Lowered, written, written_in_trace
 from sycl_dnn.compiler.programs import Programs
 from sycl_dnn.compiler.step_report import Report, report, shapes_in
 from sycl_dnn.trace import nested_arguments, policy
 from sycl_dnn.trace.module_arrays import in_manner, without_methods
-from sycl_dnn.trace.values import MixedTraces
+from sycl_dnn.trace.values import MixedTraces, Tensor
 
 
 class Compiled(Programs, Generic[P, R]):
@@ -59,8 +60,13 @@ class Compiled(Programs, Generic[P, R]):
                 lambda: self._subject()(*args, **kwargs),
             )  # fmt: skip
         call, key = self._key(args, kwargs)
-        if call.traced:
-            return self._subject()(*args, **kwargs)
+        traced_outs = [v for v in tree.leaves(out) if isinstance(v, Tensor)]
+        if call.traced or traced_outs:
+            if not call.traced:  # arrays that it captures are arguments of the trace
+                capture = traced_outs[0].trace.capture
+                args, kwargs = nested_arguments.replaced((args, kwargs), capture)
+            result = self._subject()(*args, **kwargs)
+            return result if out is None else written_in_trace(self.__name__, result, out)
         outs = () if out is None else nested_arguments.arrays_of(out)
         try:
             placed = PlacedCall(self.__name__, call, out, outs)

@@ -14,6 +14,7 @@ from sycl_dnn.call.arguments import Collected
 from sycl_dnn.call.attribute_changes import AssignedAttributes, watch
 from sycl_dnn.call.captures import Captures
 from sycl_dnn.call.capturing import FromNumber
+from sycl_dnn.call.operation import check_out, check_traced_out
 from sycl_dnn.call.placed_call import PlacedCall, Plan
 from sycl_dnn.call.running_function import RunningFunction
 from sycl_dnn.compiler import tracing
@@ -45,8 +46,10 @@ from sycl_dnn.program.executable import Executable
 from sycl_dnn.program.segments import finalized
 from sycl_dnn.trace import layout, nested_arguments
 from sycl_dnn.trace.array import Array, Target, check_strides, sharing
+from sycl_dnn.trace.cloning import clone_of
 from sycl_dnn.trace.frozen import Frozen, Seed, argument_of
 from sycl_dnn.trace.steps import is_kernel
+from sycl_dnn.trace.torch_methods import written as write_tensor
 from sycl_dnn.trace.trace_state import placement_error
 from sycl_dnn.trace.values import Tensor
 
@@ -125,12 +128,11 @@ def targets_of(
     """
     if out is None:
         return None
-    pairs = enumerate(_paired(name, leaves, out))
+    pairs = enumerate(_paired(name, leaves, nested_arguments.arrays_of(out)))
     return {i: _target(name, tensor, array, arguments) for i, (tensor, array) in pairs}
 
 
-def _paired(name: str, results: Sequence[Any], out: Any) -> list[tuple[Any, Any]]:
-    outs = nested_arguments.arrays_of(out)
+def _paired(name: str, results: Sequence[Any], outs: Sequence[Any]) -> list[tuple[Any, Any]]:
     if len(outs) != len(results):
         raise ValueError(f"{name}: out must have {len(results)} arrays, got {len(outs)}")
     return list(zip(results, outs, strict=True))
@@ -138,30 +140,35 @@ def _paired(name: str, results: Sequence[Any], out: Any) -> list[tuple[Any, Any]
 
 def _target(name: str, tensor: Tensor, out: Any, arguments: Collected) -> Target:
     check_strides(name, out)
-    _check_kind(name, tensor, out)
+    check_out(name, out, tensor)
     array = out.get_array()
     desc = layout.strided(tensor.shape, tensor.dtype, array.strides)
     return Target(desc, *sharing(array, arguments.arrays))
 
 
-def _check_kind(name: str, result: Any, out: Any) -> None:
-    expected, actual = (str(getattr(a.dtype, "name", a.dtype)) for a in (result, out))
-    if out.shape != result.shape or actual != expected:
-        raise ValueError(
-            f"{name}: out must have shape {result.shape} and dtype {expected}, got {out.shape} and "
-            f"{actual}"
-        )
-
-
 def written(name: str, results: Any, out: Any) -> Any:
     """Copy results that no program wrote into the destination arrays; raises as `targets_of`."""
-    pairs = _paired(name, nested_arguments.arrays_of(results), out)
+    pairs = _paired(name, *map(nested_arguments.arrays_of, (results, out)))
     for result, array in pairs:
-        _check_kind(name, result, array)
+        check_out(name, array, result)
     # A result may be a view of a destination.
     copies = [dpnp.copy(_plain(result)) for result, _ in pairs]
     for copy, (_, array) in zip(copies, pairs, strict=True):
         _plain(array)[...] = copy
+    return out
+
+
+def written_in_trace(name: str, results: Any, out: Any) -> Any:
+    """Write results of a call in a trace to tensors of the trace; raises as `targets_of`."""
+    arrays = [[v for v in tree.leaves(n) if hasattr(v, "dtype")] for n in (results, out)]
+    pairs = _paired(name, *arrays)
+    for result, tensor in pairs:
+        check_traced_out(name, tensor)
+        check_out(name, tensor, result)
+    # A result may be another's destination.
+    copies = [clone_of(nested_arguments.replaced(r, t.trace.capture)) for r, t in pairs]
+    for copy, (_, tensor) in zip(copies, pairs, strict=True):
+        write_tensor(tensor, f"{name}(out=)", copy)
     return out
 
 

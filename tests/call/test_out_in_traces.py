@@ -42,6 +42,52 @@ def test_out_is_written_in_traced_functions(way):
         np.testing.assert_allclose(WAYS[way](x).asnumpy(), expected, rtol=1e-5)
 
 
+@sycl_dnn.compile
+def both(x):
+    return x * 5, x + 1
+
+
+def nested_loss(x):
+    y, z = x * 1, F.zeros_like(x)
+    same = both(x, out=(y, z))
+    assert same[0] is y
+    both(y, out=(z, y))  # each is read before it is written
+    return F.sum(z) + F.sum(y * y)
+
+
+@pytest.mark.parametrize("transform", [sycl_dnn.compile, lambda f: lambda x: f(x)])
+def test_compiled_functions_write_out_in_traced_ones(transform):
+    x = F.asarray(X)
+    for _ in range(2):
+        value, slope = transform(sycl_dnn.value_and_grad(nested_loss))(x)
+        np.testing.assert_allclose(value.asnumpy(), (25 * X + (5 * X + 1) ** 2).sum(), rtol=1e-5)
+        np.testing.assert_allclose(slope.asnumpy(), 25 + 10 * (5 * X + 1), rtol=1e-5)
+
+
+def test_compiled_functions_over_captured_arrays_write_out():
+    captured = F.ones(3)
+
+    @sycl_dnn.compile
+    def outer(x):
+        y, z = x * 1, x * 1
+        both(captured, out=(y, z))
+        return x + y
+
+    assert outer(F.ones(3)).tolist() == [6] * 3
+    captured[...] = 2
+    assert outer(F.ones(3)).tolist() == [11] * 3
+
+
+def test_out_of_a_compiled_function_that_does_not_fit_is_refused():
+    captured = F.zeros(3)
+    for out, error in (
+        (lambda x: (x * 1, captured), TypeError), (lambda x: (x * 1,), ValueError),
+        (lambda x: (x * 1, F.zeros_like(x)[:2]), ValueError),
+    ):  # fmt: skip
+        with pytest.raises(error, match="^both: out must"):
+            sycl_dnn.grad(lambda x, out=out: F.sum(both(x, out=out(x))[0]))(F.ones(3))
+
+
 def test_out_may_be_an_argument_or_a_buffer():
     class Net(nn.Module):
         def __init__(self):
