@@ -172,8 +172,8 @@ class SpirvInterpreter::Decoder {
 
     void declare(const uint32_t *w) {
         const uint32_t pointee = types.at(w[0]).pointee;
-        if (w[2] == input ||
-            w[2] == of_function) {  // an index of the group or item, or a private variable
+        // An index of the group or item, or a private variable.
+        if (w[2] == input || w[2] == of_function) {
             is_variable[w[1]] = true;
             const int32_t start = new_place(w[1], pointee);
             if (w[2] == input) (builtins.at(w[1]) == workgroup_id ? k.group : k.item) = start;

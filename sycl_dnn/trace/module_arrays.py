@@ -202,6 +202,18 @@ def _as_dpnp(name: str) -> Any:
     return method
 
 
+def _attribute(name: str, doc: str) -> Any:
+    """Return a property that is dpnp's; while a forward is traced, the tensor's."""
+
+    def value(self: Any) -> Any:
+        tensor = _traced(self)
+        return (
+            getattr(tensor, name) if tensor is not None else with_methods(getattr(self.plain, name))
+        )
+
+    return property(value, doc=doc)
+
+
 def _operator(name: str, function: str, *, is_reflected: bool = False) -> Any:
     operator = getattr(dpnp.ndarray, name)
 
@@ -231,6 +243,11 @@ _OPERATORS = {
     "xor": "bitwise_xor", "lshift": "bitwise_left_shift", "rshift": "bitwise_right_shift",
 }  # fmt: skip
 
+#: Attributes of dpnp's arrays that are arrays, with their descriptions.
+_ATTRIBUTES = {
+    "T": "The array with its axes reversed.", "mT": "Matrices with their axes exchanged.",
+    "imag": "The imaginary parts, as dpnp's.", "real": "The real parts, as dpnp's.",
+}  # fmt: skip
 #: Names whose functions differ from those for traced arrays.
 _EAGER: dict[str, Callable[..., Any]] = {
     "clone": lambda x: x.plain.copy(), "detach": lambda x: x, "expand": _expand,
@@ -275,6 +292,8 @@ class ModuleArray(dpnp.ndarray):  # type: ignore[misc]
         locals()[_name] = _or_traced(_name)(_as_dpnp(_name))
     for _name in ("__divmod__", "__rdivmod__", "choose", "compress", "trace"):
         locals()[_name] = _as_dpnp(_name)
+    for _name, _doc in _ATTRIBUTES.items():
+        locals()[_name] = _attribute(_name, _doc)
     for _name, _function in _OPERATORS.items():
         locals()[f"__{_name}__"] = _operator(f"__{_name}__", _function)
         locals()[f"__r{_name}__"] = _operator(f"__r{_name}__", _function, is_reflected=True)
@@ -285,7 +304,7 @@ class ModuleArray(dpnp.ndarray):  # type: ignore[misc]
         locals()[f"__{_name}__"] = _operator(f"__{_name}__", _name)
     __neg__ = _or_traced("__neg__")(lambda self: with_methods(-self.plain))
     __invert__ = _or_traced("__invert__")(lambda self: with_methods(~self.plain))
-    del _name, _function
+    del _name, _doc, _function
 
     def _key(self, key: Any) -> Any:
         """Return a key as dpnp takes it: sequences, torch's indices or masks, as arrays."""
@@ -413,32 +432,6 @@ class ModuleArray(dpnp.ndarray):  # type: ignore[misc]
     def device(self) -> Any:
         """The device, with torch's ``type`` and ``index``."""
         return device_on(self.sycl_queue)
-
-    @property
-    def T(self) -> Any:  # noqa: N802
-        """The array with its axes reversed."""
-        tensor = _traced(self)
-        if tensor is not None:
-            return tensor.T
-        return with_methods(self.plain.T)
-
-    @property
-    def mT(self) -> Any:  # noqa: N802
-        """Matrices with their axes exchanged."""
-        tensor = _traced(self)
-        return tensor.mT if tensor is not None else with_methods(self.plain.mT)
-
-    @property
-    def imag(self) -> Any:
-        """The imaginary parts, as dpnp's."""
-        tensor = _traced(self)
-        return tensor.imag if tensor is not None else with_methods(self.plain.imag)
-
-    @property
-    def real(self) -> Any:
-        """The real parts, as dpnp's."""
-        tensor = _traced(self)
-        return tensor.real if tensor is not None else with_methods(self.plain.real)
 
     @_or_traced("view")
     def view(self, *sizes: Any, **kwargs: Any) -> Any:

@@ -147,31 +147,15 @@ def test_every_operator_returns_an_array_with_torch_methods(name):
     np.testing.assert_array_equal(dpnp.asnumpy(Net().given), SIGNS[name](x, x))
 
 
-#: Methods that dpnp's arrays have, too.
-DPNP_METHODS = {
+#: Methods that dpnp's arrays have, too; functions whose results have shapes that depend on values,
+#: and attributes.
+RESULTS = {
     "abs": abs, "astype": lambda x: x.astype("float32"), "clip": lambda x: x.clip(-1, 1),
     "copy": lambda x: x.copy(), "divmod": lambda x: divmod(x, 2)[0], "mT": lambda x: x.mT,
-    "ravel": lambda x: x.ravel(), "round": lambda x: x.round(),
+    "T": lambda x: x.T, "ravel": lambda x: x.ravel(), "round": lambda x: x.round(),
     "swapaxes": lambda x: x.swapaxes(0, 1), "trace": lambda x: x.trace() * x,
     "take": lambda x: x.take(F.asarray(np.array([3, 0]))), "dot": lambda x: x[0].dot(x[1]) * x,
     "row": lambda x: next(iter(x)),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", DPNP_METHODS)
-def test_results_of_methods_have_the_methods_of_torch(name):
-    set_tensor_methods()
-    try:
-        x = with_methods(F.asarray(np.array([[1.0, -2.0, 4.0], [3.0, 8.0, -1.0]], "f4")))
-        result = DPNP_METHODS[name](x)
-        expected = np.std(np.array(result.tolist()), ddof=1)  # dpnp's own has ddof=0
-        assert abs(result.std().item() - expected) <= 1e-5
-    finally:
-        set_tensor_methods(False)
-
-
-#: Functions whose results have shapes that depend on values, and attributes.
-BY_VALUES = {
     "unique": lambda x: F.unique(x, return_counts=True)[0],
     "nonzero": lambda x: F.nonzero(x, as_tuple=True)[1].float(),
     "bincount": lambda x: F.bincount(F.astype(F.abs(x[0]), "int64")).float(),
@@ -180,13 +164,13 @@ BY_VALUES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", BY_VALUES)
-def test_results_of_functions_of_values_have_the_methods_of_torch(name):
+@pytest.mark.parametrize("name", RESULTS)
+def test_results_have_the_methods_of_torch(name):
     set_tensor_methods()
     try:
         x = with_methods(F.asarray(np.array([[1.0, -2.0, 4.0], [3.0, 8.0, -1.0]], "f4")))
-        result = BY_VALUES[name](x)
-        expected = np.std(np.array(result.tolist()), ddof=1)
+        result = RESULTS[name](x)
+        expected = np.std(np.array(result.tolist()), ddof=1)  # dpnp's own has ddof=0
         assert abs(result.std().item() - expected) <= 1e-5
     finally:
         set_tensor_methods(False)
