@@ -8,9 +8,9 @@ import functools
 from typing import Any
 
 from sycl_dnn import tree
-from sycl_dnn.nn import held_objects, module_tree
+from sycl_dnn.nn import held_objects, lent_arrays, module_tree
 from sycl_dnn.trace import nested_arguments
-from sycl_dnn.trace.module_arrays import plain
+from sycl_dnn.trace.module_arrays import ModuleArray, handed
 
 #: Attributes that belong to this process or to a trace.
 _OMITTED = ("_lent", "_is_traced")
@@ -23,21 +23,27 @@ def state_of(module: Any) -> dict[str, Any]:
 
 def deep_copy(module: Any, memo: dict[Any, Any]) -> Any:
     """Return a copy with its own arrays, on the same queues; callables refer to the copy."""
-    member_ids = memo.setdefault("modules of the copied trees", set())
+    member_ids = memo.setdefault("members of the copied trees", {})
     if id(module) not in member_ids:
-        member_ids |= set(map(id, module_tree.registered_modules(module)))
+        member_ids |= module_tree.ids_of(module)
     result = memo[id(module)] = object.__new__(type(module))
     for name, value in state_of(module).items():
-        result.__dict__[name] = _copied(value, member_ids, memo)
+        is_group = name in ("_parameters", "_buffers", "_modules")
+        result.__dict__[name] = (
+            copy.deepcopy(value, memo) if is_group else _copied(value, member_ids, memo)
+        )
+    lent_arrays.adopt(result)
     module_tree.form_changed()
     return result
 
 
-def _copied(value: Any, member_ids: set[int], memo: dict[Any, Any]) -> Any:
+def _copied(value: Any, member_ids: dict[int, bool], memo: dict[Any, Any]) -> Any:
     if id(value) in memo or held_objects.is_module(value):
         return copy.deepcopy(value, memo)
-    if nested_arguments.is_array(plain(value)):
-        return copy.deepcopy(plain(value), memo)
+    if isinstance(value, ModuleArray):
+        return handed(copy.deepcopy(value.plain, memo))
+    if nested_arguments.is_array(value):
+        return copy.deepcopy(value, memo)
     if isinstance(value, (tuple, list, dict)) and held_objects.reaches(value, member_ids, "", {}):
         node = tree.opened(value)
         assert node is not None

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import types
 import weakref
+from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -75,6 +76,11 @@ def parts_of(value: Any) -> Parts | None:
         return _of(kind, (value(),), kind)
     if isinstance(value, (set, frozenset)):
         return _of((kind, len(value)), tuple(value), lambda *items: kind(items))
+    if isinstance(value, deque):
+        return _of(
+            (kind, len(value), value.maxlen), tuple(value),
+            lambda *items: kind(items, value.maxlen),
+        )  # fmt: skip
     return _instance(value)
 
 
@@ -156,20 +162,25 @@ def _instance(value: Any) -> Parts | None:
     return Parts((kind, tuple(names)), children, build)
 
 
-def reaches(value: Any, ids: Collection[int], path: str, seen: dict[int, Any]) -> bool:
-    """Whether a value refers to an object whose id is in ``ids``.
+def reaches(value: Any, ids: Mapping[int, bool], path: str, seen: dict[int, Any]) -> bool:
+    """Whether a value refers to an object whose id is in ``ids``, as ``ids_of`` returns them.
 
     Raises
     ------
     TypeError
-        It refers to a parameter directly.
+        It refers to the array of a parameter that is no attribute, or to one of other modules.
     """
     value = referent_of(value)
-    if id(value) in ids:
-        _check_no_parameter(value, path)
-        return True
     if isinstance(value, ModuleArray):
-        _check_no_parameter(value, path)
+        return attribute_of(value, ids, path) is not None
+    if id(value) in ids:
+        if ids[id(value)] and nested_arguments.is_array(value):
+            raise TypeError(
+                f"{path.lstrip('.')}: a callable must hold modules, not the arrays of their "
+                "parameters, which load_state_dict and optimizers replace; let it read the "
+                f"attribute of the module, got one that holds a parameter of shape {value.shape}"
+            )
+        return True
     if id(value) in seen or _is_simple(value):
         return False
     seen[id(value)] = value  # kept alive, so that its id is unique
@@ -196,18 +207,27 @@ def _is_simple(value: Any) -> bool:
     )
 
 
-def _check_no_parameter(value: Any, path: str) -> None:
-    """Refuse a callable that refers to a parameter: modules replace their parameters."""
-    is_parameter = isinstance(value, Tensor) or nested_arguments.is_array(value)
-    if isinstance(value, ModuleArray):
-        owners = [(ref(), name) for (_, name), ref in value.owners.items()]
-        is_parameter = any(m is not None and name in m._parameters for m, name in owners)
-    if is_parameter:
+def attribute_of(value: ModuleArray, ids: Mapping[int, bool], path: str) -> Any:
+    """Return the parameter or buffer that an array is, of modules whose ids are given; else None.
+
+    Raises
+    ------
+    TypeError
+        It is a parameter of other modules, which no gradient would reach.
+    """
+    for (_, name), owner in value.owners.items():
+        module = owner()
+        if module is not None and id(module) in ids and module._array(name) is not None:
+            return module._array(name)
+    if id(value.plain) in ids:
+        return value.plain
+    if value.is_parameter:
         raise TypeError(
-            f"{path.lstrip('.')}: a callable must hold modules, not their parameters, which "
-            "load_state_dict and optimizers replace; let it hold the module and read the "
-            f"parameter when it is called, got one that holds a parameter of shape {value.shape}"
+            f"{path.lstrip('.')} must hold parameters of the module and its submodules only; "
+            "register the other module, or assign the parameter to an attribute, got one of "
+            f"another module, of shape {value.shape}"
         )
+    return None
 
 
 def methods_of(kind: type, first: str = "forward") -> list[Any]:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sycl_dnn import _torch_habits, tree
-from sycl_dnn.nn import buffer_writes, copying, hooks, module_tree, written_attributes
+from sycl_dnn.nn import buffer_writes, copying, hooks, lent_arrays, module_tree, written_attributes
 from sycl_dnn.nn.eager import run_forward
 from sycl_dnn.nn.parameter import Buffer, Parameter
 from sycl_dnn.nn.shown_options import shown_options
@@ -122,15 +122,8 @@ class Module(ModuleState):
 
     def _check_plain(self, name: str, value: Any) -> None:
         """Refuse an assignment that would be lost or would outlive the trace."""
-        leaves = tree.leaves(value)
-        if any(isinstance(v, ModuleArray) and v.is_parameter for v in leaves):
-            raise TypeError(
-                f"{type(self).__name__}.{name} must not hold parameters of modules, which "
-                "load_state_dict replaces; use nn.ParameterList or nn.ParameterDict, or hold the "
-                "modules"
-            )
-        is_traced = "_is_traced" in self.__dict__ or any(isinstance(v, Tensor) for v in leaves)
-        if is_traced or written_attributes.runs(self):
+        is_traced = any(isinstance(v, Tensor) for v in tree.leaves(value))
+        if is_traced or "_is_traced" in self.__dict__ or written_attributes.runs(self):
             written_attributes.check_assignment(self, name)
         else:
             self.__dict__.get("_returned", {}).pop(name, None)
@@ -176,7 +169,7 @@ class Module(ModuleState):
                 "(an array, sycl_dnn.nn.Parameter or None required)"
             )
         group[name] = value
-        module_tree.lends(self)
+        lent_arrays.bind(self, name)
         module_tree.form_changed()
 
     def update_buffer(self, name: str, value: Any) -> None:
@@ -228,6 +221,7 @@ class Module(ModuleState):
         for group in (*_GROUPS, "_returned"):
             if name in self.__dict__.get(group, ()):
                 del self.__dict__[group][name]
+                lent_arrays.bind(self, name)
                 break
         else:
             object.__delattr__(self, name)
@@ -268,7 +262,7 @@ class Module(ModuleState):
                 "sycl_dnn.nn.Parameter or None required)"
             )
         self.__dict__["_parameters"][name] = plain(param)
-        module_tree.lends(self)
+        lent_arrays.bind(self, name)
         module_tree.form_changed()
 
     def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
@@ -280,7 +274,7 @@ class Module(ModuleState):
                 "None required)"
             )
         self.__dict__["_buffers"][name] = plain(tensor)
-        module_tree.lends(self)
+        lent_arrays.bind(self, name)
         if not persistent:
             self.__dict__["_transient"] |= {name}
         module_tree.form_changed()
@@ -422,9 +416,10 @@ class Module(ModuleState):
 
     def _rebind(self, name: str, value: Any) -> None:
         """Implement ``weight.data = value`` if the shape or dtype differs."""
-        for group in (self._parameters, self._buffers):
-            if name in group:
-                group[name] = value
+        with lent_arrays.replacing(self):
+            for group in (self._parameters, self._buffers):
+                if name in group:
+                    group[name] = value
         module_tree.form_changed()
 
     def _set_frozen(self, name: str, is_frozen: bool) -> None:
@@ -495,6 +490,10 @@ class Module(ModuleState):
 
     def __getstate__(self) -> dict[str, Any]:
         return copying.state_of(self)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        lent_arrays.adopt(self)
 
 
 module_tree.register(Module)

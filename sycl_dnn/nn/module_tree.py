@@ -19,7 +19,9 @@ from sycl_dnn.call import arguments
 from sycl_dnn.nn import bypassed, held_objects
 from sycl_dnn.nn.container_contents import PLAIN, add_attributes, attributes_of, content_of, copied
 from sycl_dnn.nn.container_contents import is_fixed as _is_fixed
+from sycl_dnn.nn.module_form import Copies, Form, Maker, Node
 from sycl_dnn.trace import nested_arguments
+from sycl_dnn.trace.module_arrays import ModuleArray
 from sycl_dnn.trace.values import Tensor
 
 #: Attributes that every module has; all others are hyper-parameters.
@@ -31,18 +33,6 @@ OWN = frozenset(
 )  # fmt: skip
 _BUILTIN = (tuple, list, dict, OrderedDict, defaultdict, deque)
 _FIXED = (np.dtype, np.generic)
-
-
-class Copies:
-    """Sources of the hyper-parameters of a new module."""
-
-    def __init__(self, leaves: Sequence[Any], modules: Sequence[Any]) -> None:
-        self.leaves, self.modules = leaves, modules
-        #: Callables and objects by index; each is created once.
-        self.objects: dict[int, Any] = {}
-
-
-Maker = Callable[[Copies], Any]
 
 
 class _Epoch:
@@ -73,60 +63,10 @@ def lends(module: Any) -> dict[str, Any]:
     return result
 
 
-class Node(NamedTuple):
-    """How to rebuild one module."""
-
-    kind: type
-    #: Hyper-parameters that are shared, and those that are rebuilt from leaves.
-    fixed: dict[str, Any]
-    makers: dict[str, Maker]
-    #: Indices of leaves and nodes; None for an absent parameter.
-    parameters: dict[str, int | None]
-    buffers: dict[str, int | None]
-    modules: dict[str, int | None]
-    frozen: frozenset[str]
-    transient: frozenset[str]
-
-
-class Form:
-    """Everything in a module except its arrays; equal forms compute the same."""
-
-    __slots__ = (
-        "_hash", "constants", "held", "is_simple", "is_written", "key", "names", "nodes", "root",
-    )  # fmt: skip
-
-    def __init__(self, walk: _Walk) -> None:
-        self.key = tuple(walk.tokens)
-        #: The path of each leaf, and whether it is anything but a trainable parameter.
-        self.names = tuple(walk.names)
-        self.constants = tuple(walk.constants)
-        self.nodes = tuple(walk.nodes)
-        #: User functions and objects that the modules call.
-        self.held = tuple(walk.held)
-        #: Whether the form of a copy is known without another walk.
-        self.is_written = walk.is_written
-        self.is_simple = walk.is_lasting and not any(node.makers for node in self.nodes)
-        self._hash = hash((self.key, self.constants))
-        #: The module that last had this form.
-        self.root: Callable[[], Any] = weakref.ref(walk.root)
-
-    def __eq__(self, other: object) -> bool:
-        if self is other:
-            return True
-        if not isinstance(other, Form) or self._hash != other._hash:
-            return False
-        return (self.key, self.constants) == (other.key, other.constants)
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    def __repr__(self) -> str:
-        return self.nodes[0].kind.__name__
-
-    def parameters(self) -> list[bool]:
-        """Return for each leaf whether it is a parameter, trainable or frozen."""
-        indices = {number for node in self.nodes for number in node.parameters.values()}
-        return [number in indices for number in range(len(self.names))]
+def lend(module: Any, name: str, array: ModuleArray) -> None:
+    """Record that an array is what an attribute of a module is."""
+    lends(module)[name] = array
+    array.owners[id(module), name] = weakref.ref(module)
 
 
 class _CachedForm(NamedTuple):
@@ -154,6 +94,7 @@ class _Walk:
         self.places: list[tuple[dict[str, Any], str]] = []
         self.nodes: list[Any] = []
         self.held: list[Any] = []
+        self.held_leaves: set[int] = set()
         #: Whether the form remains valid until an attribute is set or a container changes.
         self.is_lasting = True
         #: Whether a forward assigns attributes.
@@ -167,7 +108,7 @@ class _Walk:
         self._makers: dict[int, Maker] = {}
         self._alive: list[Any] = []
         self.root = root
-        self._ids: frozenset[int] | None = None
+        self._ids: dict[int, bool] | None = None
         self._node(root, "", False)
         for number in self._frozen:
             self.constants[number] = True
@@ -181,8 +122,9 @@ class _Walk:
             self.names.append(path)
             self.constants.append(is_constant)
             self.places.append((owner, name))
-        elif not is_constant:
+        elif not is_constant and self.constants[index]:
             self.constants[index] = False
+            self.names[index], self.places[index] = path, (owner, name)
         return index
 
     def _node(self, module: Any, path: str, is_constant: bool) -> int:
@@ -267,9 +209,12 @@ class _Walk:
             return (kind, str(value) if kind is slice else value), None
         if kind is float:
             return (kind, value.hex()), None
+        if isinstance(value, ModuleArray):
+            attribute = held_objects.attribute_of(value, self._member_ids(), path)
+            array = value.plain if attribute is None else attribute
+            return self._held_leaf({name: array}, name, path)
         if isinstance(value, Tensor) or nested_arguments.is_array(value):
-            number = self._leaf(owner, name, path, True)
-            return ("leaf", number), lambda copies: copies.leaves[number]
+            return self._held_leaf(owner, name, path)
         if isinstance(value, enum.Enum):
             return (kind, value.name), None
         if isinstance(value, _FIXED):
@@ -288,8 +233,10 @@ class _Walk:
             return self._object(value, path) or ((kind, frozenset(value)), maker)
         if isinstance(value, deque):
             self.is_lasting = False
-            self.held.append(value)
-            return (kind, value.maxlen), lambda copies: copy.copy(value)
+            result = self._object(value, path)
+            if result is None:
+                self.held.append(value)
+            return result or ((kind, value.maxlen), lambda copies: copy.copy(value))
         node = tree.opened(value) if held_objects.referent_of(value) is value else None
         if node is not None:
             return self._container(value, node, path)
@@ -300,6 +247,11 @@ class _Walk:
             self.is_lasting = False
         self.held.append(value)
         return arguments.key_of(value), None
+
+    def _held_leaf(self, owner: Any, name: str, path: str) -> tuple[Any, Maker]:
+        number = self._leaf(owner, name, path, True)
+        self.held_leaves.add(number)
+        return ("leaf", number), lambda copies: copies.attribute(number)
 
     def _item(self, value: Any, path: str) -> tuple[Any, Maker | None]:
         return self._encoded({"item": value}, "item", value, path)
@@ -336,8 +288,7 @@ class _Walk:
         self._makers[index] = maker
         return (parts.kind, tuple((i, token) for i, (token, _) in encoded.items())), maker
 
-    def _member_ids(self) -> frozenset[int]:
-        """Return the ids of the tree's modules and their parameters."""
+    def _member_ids(self) -> dict[int, bool]:
         if self._ids is None:
             self._ids = ids_of(self.root)
         return self._ids
@@ -395,11 +346,14 @@ def registered_modules(root: Any) -> Iterator[Any]:
             stack += reversed(module.__dict__["_modules"].values())
 
 
-def ids_of(root: Any) -> frozenset[int]:
-    """Return the ids of a module, its submodules and their parameters."""
-    modules = list(registered_modules(root))
-    parameters = (v for m in modules for v in m.__dict__["_parameters"].values() if v is not None)
-    return frozenset([*map(id, modules), *map(id, parameters)])
+def ids_of(root: Any) -> dict[int, bool]:
+    """Return the ids of a tree's modules, parameters (True) and buffers."""
+    ids: dict[int, bool] = {}
+    for module in registered_modules(root):
+        ids[id(module)] = False
+        ids |= {id(v): False for v in module.__dict__["_buffers"].values() if v is not None}
+        ids |= {id(v): True for v in module.__dict__["_parameters"].values() if v is not None}
+    return ids
 
 
 def flatten(module: Any) -> tuple[list[Any], Form]:
@@ -439,7 +393,7 @@ def unflatten(form: Form, leaves: Iterable[Any]) -> Any:
     if is_traced:
         bypassed.note(form, leaf_values)
     modules = [object.__new__(node.kind) for node in form.nodes]
-    copies = Copies(leaf_values, modules)
+    copies = Copies(leaf_values, modules, form.attributes)
     for module, node in zip(modules, form.nodes, strict=True):
         attrs: dict[str, Any] = dict(node.fixed)
         for name, maker in node.makers.items():
@@ -452,9 +406,19 @@ def unflatten(form: Form, leaves: Iterable[Any]) -> Any:
         if is_traced:
             attrs["_is_traced"] = True
         module.__dict__.update(attrs)
+    if copies.lent:
+        _record_lent(form, copies)
     if form.is_simple:
         _cached_forms[modules[0]] = _CachedForm(_Epoch.count, form, _places(form, modules))
     return modules[0]
+
+
+def _record_lent(form: Form, copies: Copies) -> None:
+    """Record which attributes the arrays that lists and objects hold are."""
+    for module, node in zip(copies.modules, form.nodes, strict=True):
+        for name, number in (*node.parameters.items(), *node.buffers.items()):
+            if number in copies.lent:
+                lend(module, name, copies.lent[number])
 
 
 def _places(form: Form, modules: Sequence[Any]) -> list[tuple[dict[str, Any], str]]:
@@ -470,17 +434,6 @@ def _places(form: Form, modules: Sequence[Any]) -> list[tuple[dict[str, Any], st
 
 def _chosen(numbers: dict[str, int | None], values: Sequence[Any]) -> dict[str, Any]:
     return {name: None if n is None else values[n] for name, n in numbers.items()}
-
-
-def replace(module: Any, leaves: Sequence[Any]) -> None:
-    """Replace a module's arrays wherever it refers to them."""
-    old, _ = flatten(module)
-    new = {id(old_array): new_array for old_array, new_array in zip(old, leaves, strict=True)}
-    for part in module.modules():
-        for group in (part._parameters, part._buffers):
-            for name, value in group.items():
-                if value is not None:
-                    group[name] = new[id(value)]
 
 
 def replaced(value: Any, swap: Callable[[Any], Any]) -> Any:

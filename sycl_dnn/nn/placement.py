@@ -14,7 +14,7 @@ import numpy as np
 
 from sycl_dnn import functional as F
 from sycl_dnn.device import default_queue
-from sycl_dnn.nn import module_tree
+from sycl_dnn.nn import lent_arrays, module_tree
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import nested_arguments
 from sycl_dnn.trace.torch_methods import device_name
@@ -60,7 +60,8 @@ class Placement:
             replacements.setdefault(id(new), (new, new))
             return new
 
-        return self._apply(each)
+        with lent_arrays.replacing(self):
+            return self._apply(each)
 
     def to(
         self, *args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False,

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -35,9 +34,13 @@ class ModuleState(StateDicts, Placement):
             return value
         handle = lent.get(name)
         if getattr(handle, "plain", None) is not value:
-            handle = lent[name] = handed(value)
-            handle.owners[id(self), name] = weakref.ref(self)
+            handle = handed(value)
+            module_tree.lend(self, name, handle)
         return handle
+
+    def _array(self, name: str) -> Any:
+        """Return the parameter or buffer of a name as it is kept; None if there is none."""
+        return self._parameters.get(name, self._buffers.get(name))
 
     def named_modules(
         self, memo: set[Any] | None = None, prefix: str = "", remove_duplicate: bool = True

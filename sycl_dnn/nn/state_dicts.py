@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sycl_dnn import functional as F
-from sycl_dnn.nn import module_tree
+from sycl_dnn.nn import lent_arrays, module_tree
 from sycl_dnn.nn.placement import to_queue
 from sycl_dnn.trace import nested_arguments
 from sycl_dnn.trace.module_arrays import plain
@@ -238,6 +238,12 @@ class StateDicts:
         """
         if not isinstance(state_dict, Mapping):
             raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
+        with lent_arrays.replacing(self):
+            result = self._loaded(state_dict, strict, assign)
+        module_tree.form_changed()
+        return result
+
+    def _loaded(self, state_dict: Any, strict: bool, assign: bool) -> IncompatibleKeys:
         snapshot = _Before(self)
         result, problems = IncompatibleKeys([], []), list[str]()
         entries = OrderedDict(state_dict)
@@ -259,7 +265,6 @@ class StateDicts:
             snapshot.restore()
             raise
         snapshot.tie()
-        module_tree.form_changed()
         return result
 
 

@@ -313,14 +313,14 @@ class Optimizer:
                 f"{type(self).__name__}.step: a traced function cannot change the optimizer; use "
                 "params, state = opt.update(grads, state, params)"
             )
-        from sycl_dnn.nn import module_tree
+        from sycl_dnn.nn import lent_arrays, module_tree
 
         with _stepping:
             states = _states.setdefault(self, weakref.WeakKeyDictionary())
             if module not in states:
                 states[module] = self.init(module)
             result, states[module] = update(states[module])
-            module_tree.replace(module, module_tree.flatten(result)[0])
+            lent_arrays.replace(module, module_tree.flatten(result)[0])
 
     def state_of(self, module: Any) -> State:
         """Return the state that ``step`` keeps for a module."""

@@ -134,10 +134,20 @@ def handed(array: Any) -> Any:
         return array
     array_of_torch = _handed.get(id(array))
     if array_of_torch is None:
-        array_of_torch = array_of_class(ModuleArray, array.get_array())
-        array_of_torch.plain, array_of_torch.owners = array, {}
-        _handed[id(array)] = array_of_torch
+        array_of_torch = _handed[id(array)] = represented(array)
     return array_of_torch
+
+
+def represented(array: Any) -> ModuleArray:
+    """Return a new array with torch's methods over a dpnp array, which no module has handed out."""
+    array_of_torch = array_of_class(ModuleArray, array.get_array())
+    array_of_torch.plain, array_of_torch.owners = array, {}
+    return array_of_torch  # type: ignore[no-any-return]
+
+
+def is_handed(array: Any) -> bool:
+    """Whether a dpnp array is represented by one with torch's methods."""
+    return id(array) in _handed
 
 
 def plain(value: Any) -> Any:
@@ -340,7 +350,7 @@ class ModuleArray(dpnp.ndarray):  # type: ignore[misc]
         return lambda *args, **kwargs: with_methods(function(self, *args, **kwargs))
 
     def __reduce__(self) -> Any:
-        return plain, (self.plain,)
+        return handed, (self.plain,)
 
     def __deepcopy__(self, memo: Any) -> Any:
         return with_methods(self.plain.copy())
@@ -368,7 +378,7 @@ class ModuleArray(dpnp.ndarray):  # type: ignore[misc]
         if value.shape == self.shape and value.dtype == self.dtype:
             self.plain[...] = value
             return
-        owned = self._owned(also_buffers=True)
+        owned = self.owned()
         if not owned:
             raise ValueError(
                 f"data must have shape {self.shape} and dtype {self.dtype}, got {value.shape} and "
@@ -390,32 +400,40 @@ class ModuleArray(dpnp.ndarray):  # type: ignore[misc]
                 f"optimizers are given them, got {type(value).__name__}"
             )
 
-    def _owned(self, also_buffers: bool = False) -> list[tuple[Any, str]]:
-        """Return the modules that have the array as a parameter, with its names."""
+    def represent(self, array: Any) -> None:
+        """Stand for another dpnp array: what replaced this one in the module that has it."""
+        if _handed.get(id(self.plain)) is self:
+            del _handed[id(self.plain)]
+        self.plain, self._array_obj = array, array.get_array()
+        _handed.setdefault(id(array), self)
+
+    def owned(self) -> list[tuple[Any, str]]:
+        """Return the modules that have the array, with its names."""
         owners = [(owner(), name) for (_, name), owner in self.owners.items()]
-        return [
-            (m, n)
-            for m, n in owners
-            if m is not None
-            and (
-                m._parameters.get(n) is self.plain
-                or (also_buffers and m._buffers.get(n) is self.plain)
-            )
-        ]
+        return [(m, n) for m, n in owners if m is not None and m._array(n) is self.plain]
+
+    def _trained(self) -> list[tuple[Any, str]]:
+        """Return the modules that have the array as a parameter, with its names."""
+        return [(module, name) for module, name in self.owned() if name in module._parameters]
+
+    @property
+    def is_owned(self) -> bool:
+        """Whether a module has it as a parameter or buffer."""
+        return bool(self.owned())
 
     @property
     def is_parameter(self) -> bool:
         """Whether a module has it as a parameter."""
-        return bool(self._owned())
+        return bool(self._trained())
 
     @property
     def requires_grad(self) -> bool:
         """Whether it is a parameter that is not frozen; setting it freezes it, or undoes that."""
-        return any(name not in module._frozen for module, name in self._owned())
+        return any(name not in module._frozen for module, name in self._trained())
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
-        owned = self._owned()
+        owned = self._trained()
         if not owned and value and not is_in_builder():
             raise RuntimeError(
                 "requires_grad: only parameters of modules can be trained; make a nn.Parameter"

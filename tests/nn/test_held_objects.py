@@ -147,8 +147,9 @@ def test_closure_variables_are_shared_with_copies(x):
     assert set(seen) == {(4, 3)}
 
 
-def by_parameter(net):
-    weight = net.layer.weight
+def by_array_of_a_parameter(net):
+    weight = dpnp.ones((2, 3), dtype="f4")
+    net.layer.weight = nn.Parameter(weight)
     net.run = lambda x: F.linear(x, weight)
 
 
@@ -183,7 +184,7 @@ class OfClass(nn.Module):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Net(by_parameter), r"run: a callable must hold modules, not their parameters"),
+        (lambda: Net(by_array_of_a_parameter), r"run: a callable must hold modules, not the arr"),
         (lambda: Net(by_global), r"the parameter layer\.weight must be reached through self"),
         (lambda: Net(by_parameter_of_a_global), r"layer\.weight must be reached through self"),
         (OfClass, r"layer\.weight must be reached through self"),

@@ -12,7 +12,7 @@ from sycl_dnn import functional as F
 from sycl_dnn.compiler.decorator import compile
 from sycl_dnn.functional.defined import defined
 from sycl_dnn.ir.node import Node
-from sycl_dnn.nn import module_tree
+from sycl_dnn.nn import lent_arrays, module_tree
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops.arithmetic import cast
 from sycl_dnn.trace.array import Array
@@ -257,7 +257,7 @@ def _replace(grads: Any, replacements: dict[int, Any]) -> None:
     if hasattr(grads, "_parameters"):
         leaves, form = module_tree.flatten(grads)
         rows = zip(leaves, form.constants, strict=True)
-        module_tree.replace(grads, [g if fixed else replacements[id(g)] for g, fixed in rows])
+        lent_arrays.replace(grads, [g if fixed else replacements[id(g)] for g, fixed in rows])
         return
     node = tree.opened(grads)
     if node is None:

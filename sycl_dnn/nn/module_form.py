@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a module is apart from its arrays, and how to build another one of the same form."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import dpnp
+
+from sycl_dnn.trace.module_arrays import ModuleArray, represented
+
+
+class Copies:
+    """Sources of the hyper-parameters of a new module."""
+
+    def __init__(self, leaves: Sequence[Any], modules: Sequence[Any], attributes: Any) -> None:
+        self.leaves, self.modules = leaves, modules
+        #: Indices of leaves that are attributes of modules and held elsewhere as well.
+        self.attributes = attributes
+        #: Callables and objects by index; each is created once.
+        self.objects: dict[int, Any] = {}
+        #: Leaves as attributes of modules are, by index.
+        self.lent: dict[int, ModuleArray] = {}
+
+    def attribute(self, index: int) -> Any:
+        """Return a leaf as lists and objects hold it: what an attribute of a module is, if one."""
+        leaf = self.leaves[index]
+        if index not in self.attributes or type(leaf) is not dpnp.ndarray:
+            return leaf
+        return self.lent.get(index) or self.lent.setdefault(index, represented(leaf))
+
+
+Maker = Callable[[Copies], Any]
+
+
+class Node(NamedTuple):
+    """How to rebuild one module."""
+
+    kind: type
+    #: Hyper-parameters that are shared, and those that are rebuilt from leaves.
+    fixed: dict[str, Any]
+    makers: dict[str, Maker]
+    #: Indices of leaves and nodes; None for an absent parameter.
+    parameters: dict[str, int | None]
+    buffers: dict[str, int | None]
+    modules: dict[str, int | None]
+    frozen: frozenset[str]
+    transient: frozenset[str]
+
+
+class Form:
+    """Everything in a module except its arrays; equal forms compute the same."""
+
+    __slots__ = (
+        "_hash", "attributes", "constants", "held", "is_simple", "is_written", "key", "names",
+        "nodes", "root",
+    )  # fmt: skip
+
+    def __init__(self, walk: Any) -> None:
+        self.key = tuple(walk.tokens)
+        #: The path of each leaf, and whether it is anything but a trainable parameter.
+        self.names = tuple(walk.names)
+        self.constants = tuple(walk.constants)
+        self.nodes = tuple(walk.nodes)
+        #: Leaves that are attributes of modules and held in lists or objects as well.
+        self.attributes = frozenset(walk.held_leaves).intersection(
+            n for node in self.nodes for n in (*node.parameters.values(), *node.buffers.values())
+        )
+        #: User functions and objects that the modules call.
+        self.held = tuple(walk.held)
+        #: Whether the form of a copy is known without another walk.
+        self.is_written = walk.is_written
+        self.is_simple = walk.is_lasting and not any(node.makers for node in self.nodes)
+        self._hash = hash((self.key, self.constants))
+        #: The module that last had this form.
+        self.root: Callable[[], Any] = weakref.ref(walk.root)
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Form) or self._hash != other._hash:
+            return False
+        return (self.key, self.constants) == (other.key, other.constants)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __repr__(self) -> str:
+        return self.nodes[0].kind.__name__
+
+    def parameters(self) -> list[bool]:
+        """Return for each leaf whether it is a parameter, trainable or frozen."""
+        indices = {number for node in self.nodes for number in node.parameters.values()}
+        return [number in indices for number in range(len(self.names))]
