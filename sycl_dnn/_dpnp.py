@@ -89,6 +89,15 @@ def address(array: Any) -> int:
     return array._pointer
 
 
+def span(array: Any) -> tuple[int, int]:
+    """Return the first address of a usm_ndarray's memory, and the one after it."""
+    if array.flags.forc:
+        start = address(array)
+        return start, start + array.size * array.itemsize
+    start = address(array.usm_data)
+    return start, start + array.usm_data.nbytes
+
+
 def is_memory(value: Any) -> bool:
     """Whether a value is a dpctl.memory object."""
     return isinstance(value, dpctl.memory._memory._Memory)

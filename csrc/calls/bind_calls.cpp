@@ -13,6 +13,7 @@
 #include "calls/reverse_call.hpp"
 #include "engine/huge_pages.hpp"
 #include "graph/graph_sequence.hpp"
+#include "memory/watched_spans.hpp"
 #include "program/run_program.hpp"
 
 namespace sycl_dnn {
@@ -169,6 +170,16 @@ void bind_calls(py::module_ &m) {
                                   "Compiled partitions that run in sequence.")
         .def(py::init(&make_sequence), py::arg("partitions"),
              "From pairs: a CompiledPartition, and the array index of each of its tensors.");
+    py::class_<WatchedSpans>(m, "WatchedSpans",
+                             "Memory from whose contents a program's constants were computed.")
+        .def(py::init<>())
+        .def("add", &WatchedSpans::add, py::arg("begin"), py::arg("end"),
+             "Watch a span of addresses; the caller keeps its memory alive.")
+        .def("are_unwritten", &WatchedSpans::are_unwritten,
+             "Return whether ``note_write`` has named no part of a watched span.")
+        .def_static("exist", &WatchedSpans::exist, "Return whether any span is watched.")
+        .def_static("note_write", &WatchedSpans::note_write, py::arg("begin"), py::arg("end"),
+                    "Record that a span of addresses is written.");
     py::class_<CallPlan, shared_ptr<CallPlan>>(
         m, "CallPlan", "A program or sequence, with the allocations and results of a call.")
         .def(py::init(&make_call_plan), py::arg("program"), py::arg("reads"), py::arg("n_arrays"),

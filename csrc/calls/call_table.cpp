@@ -8,6 +8,7 @@
 #include "base/gil.hpp"
 #include "calls/recorded_calls.hpp"
 #include "calls/reverse_call.hpp"
+#include "memory/watched_spans.hpp"
 
 namespace sycl_dnn {
 
@@ -89,6 +90,16 @@ py::object CallTable::call(py::handle subject, py::handle args, py::handle kwarg
     return result;
 }
 
+namespace {
+
+void note_write(const UsmArray &fields) {
+    const usm_buffer whole = buffer_of(fields.base);
+    WatchedSpans::note_write(reinterpret_cast<uintptr_t>(whole.pointer),
+                             reinterpret_cast<uintptr_t>(whole.pointer + whole.nbytes));
+}
+
+}  // namespace
+
 py::object CallTable::run(const entry &e, CallKey &&key, py::handle given_out) const {
     const auto missed = py::reinterpret_borrow<py::object>(Py_NotImplemented);
     const CallPlan &plan = *e.plan;
@@ -96,6 +107,7 @@ py::object CallTable::run(const entry &e, CallKey &&key, py::handle given_out) c
     const Stream &stream = native<Stream>(e.stream.ptr());
     CallFrame frame(std::move(key), kind);
     if (!submit_call(types, plan, stream, native<ResultPool>(e.pool.ptr()), frame)) return missed;
+    if (frame.out) note_write(*usm_array(frame.out, types.usm_ndarray));
     if (frame.out) return py::reinterpret_borrow<py::object>(given_out);
     const py::object result = results_of(types, plan, frame);
     if (e.reverse.is_none()) return result;

@@ -57,9 +57,14 @@ class Captures:
         It is the same object at each call.
     others : sequence
         Callables and objects among the arguments, which another call may replace by equal ones.
+    are_unwritten : callable
+        Whether the arrays have the values that constants were computed from.
     """
 
-    def __init__(self, function: Any, others: Sequence[Any] = ()) -> None:
+    def __init__(
+        self, function: Any, others: Sequence[Any] = (),
+        are_unwritten: Callable[[], bool] = lambda: True,
+    ) -> None:  # fmt: skip
         # A method's instance is not kept alive, unless its attributes refer to it.
         parts = isinstance(function, types.MethodType)
         roots = (function.__func__, function.__self__) if parts else (function,)
@@ -67,12 +72,15 @@ class Captures:
         self._others = tuple(map(_weakly, others))
         self._reads = reads_of(*roots, tuple(others))
         self._structure = structure_of(self._reads)
+        self._are_unwritten = are_unwritten
 
     def __call__(self, others: Sequence[Any] = ()) -> bool:
         """Return whether all reads give the same or equal objects, and ``others`` are equal.
 
         Without ``others`` they are the objects of the trace.
         """
+        if not self._are_unwritten():
+            return False
         if unchanged(self._reads, same) and (not others or same(tuple(others), self._others)):
             return True
         if self._others and not others:

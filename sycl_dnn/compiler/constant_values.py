@@ -10,7 +10,7 @@ from sycl_dnn._dpnp import place
 from sycl_dnn.compiler.step_graph import Graph, Node, moved
 from sycl_dnn.onednn.memory import KINDS
 from sycl_dnn.program.executable import Executable
-from sycl_dnn.trace import allocation
+from sycl_dnn.trace import allocation, array_writes
 from sycl_dnn.trace.frozen import Seed
 from sycl_dnn.trace.values import Storage, Tensor
 
@@ -23,6 +23,8 @@ class Pool:
         self._numbers: dict[Any, int] = {}
         #: Arrays and memories whose ids are part of keys.
         self._held: list[Any] = []
+        #: Where the values are that constants were computed from.
+        self.sources = _core.WatchedSpans()
 
     @property
     def nbytes(self) -> int:
@@ -81,6 +83,8 @@ class Keys:
         known_number = self._numbers.get(id(storage))
         if known_number is None:
             source = self._captured.get(id(storage), storage.memory)
+            if _is_array(source):
+                array_writes.watch(self._pool.sources, source)
             recipe = ("given", self._pool.hold(source))
             known_number = self._numbers[id(storage)] = self._pool.number(recipe)
         return known_number

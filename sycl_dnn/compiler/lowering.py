@@ -9,7 +9,7 @@ from typing import Any
 import dpnp
 
 from sycl_dnn import _core, tree
-from sycl_dnn._dpnp import usm_array
+from sycl_dnn._dpnp import span, usm_array
 from sycl_dnn.call.arguments import Collected
 from sycl_dnn.call.attribute_changes import AssignedAttributes, watch
 from sycl_dnn.call.captures import Captures
@@ -41,7 +41,6 @@ from sycl_dnn.compiler.passes.wider_values import (
 )
 from sycl_dnn.compiler.step_graph import Graph, Node
 from sycl_dnn.compiler.tracing import CompileTrace
-from sycl_dnn.program.donation import span
 from sycl_dnn.program.executable import Executable
 from sycl_dnn.program.segments import finalized
 from sycl_dnn.trace import layout, nested_arguments

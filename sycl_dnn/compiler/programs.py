@@ -212,7 +212,7 @@ class Programs:
             if self._fallback == "error":
                 raise lack.error from None
             return lack, Captures(subject, call.others)
-        lowered.check = Captures(subject, call.others)
+        lowered.check = Captures(subject, call.others, self._pool.sources.are_unwritten)
         trace.end()
         return lowered, lowered.check
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from sycl_dnn._dpnp import address
+from sycl_dnn._dpnp import span
 from sycl_dnn.program.step_order import AnyStep
 from sycl_dnn.trace.steps import Step, is_kernel
 from sycl_dnn.trace.values import Storage, Tensor
@@ -141,12 +141,3 @@ def are_alone(
         if end > reached:
             reached, reaching = end, i
     return all(arrays[i].flags.writable for i in indices)
-
-
-def span(array: Any) -> tuple[int, int]:
-    """Return the first address of a usm_ndarray's memory, and the one after it."""
-    if array.flags.forc:
-        start = address(array)
-        return start, start + array.size * array.itemsize
-    start = address(array.usm_data)
-    return start, start + array.usm_data.nbytes

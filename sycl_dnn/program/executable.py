@@ -25,7 +25,7 @@ from sycl_dnn.program.segments import (
     stretches,
 )
 from sycl_dnn.program.step_order import freeing_early, touched
-from sycl_dnn.trace import allocation, layout, profile_notes
+from sycl_dnn.trace import allocation, array_writes, layout, profile_notes
 from sycl_dnn.trace.allocation import wrap
 from sycl_dnn.trace.array import wrapped
 from sycl_dnn.trace.frozen import Frozen, Seed
@@ -214,6 +214,8 @@ class Executable:
         self._by_arrays -= set(range(self._n_arguments))
         written = {id(t.storage) for s in live for t in s.outputs.values()}
         self._written = [(self._registers[id(s)], n) for s, n in trace.written if id(s) in written]
+        #: Arguments whose memory a call changes.
+        self._changed = {r for r, _ in self._written} | self.overwritten
         self._alone = {self._registers[id(s)] for s in trace.alone if id(s) in written}
         self._find_short_ways()
 
@@ -345,7 +347,8 @@ class Executable:
         self, queue: Any, arguments: list[Any], kind: Any, outs: dict[int, Any] | None
     ) -> list[Any]:
         registers = arguments + [None] * (self.n_registers - len(arguments))
-        targets = {self.results[i]: a for i, a in outs.items()} if outs else ()
+        targets = {self.results[i]: a for i, a in outs.items()} if outs else {}
+        array_writes.note(*targets.values(), *(registers[r] for r in self._changed))
         for register, blank in self.blanks:
             registers[register] = (
                 targets[register] if register in targets else blank.new(queue, kind)

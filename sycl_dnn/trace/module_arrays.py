@@ -21,7 +21,7 @@ import numpy as np
 
 from sycl_dnn import _torch_habits
 from sycl_dnn._dpnp import array_of_class, bits_as, in_dtype
-from sycl_dnn.trace import functions, policy
+from sycl_dnn.trace import array_writes, functions, policy
 from sycl_dnn.trace.array_device import device_on
 from sycl_dnn.trace.torch_methods import (
     ADDED,
@@ -212,6 +212,18 @@ def _as_dpnp(name: str) -> Any:
     return method
 
 
+def _writing(name: str) -> Any:
+    """Return a method that is dpnp's and writes to the array."""
+    written = getattr(dpnp.ndarray, name)
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        array_writes.note(self.plain)
+        return written(self, *args, **kwargs)
+
+    method.__name__, method.__doc__ = name, "As dpnp's."
+    return method
+
+
 def _attribute(name: str, doc: str) -> Any:
     """Return a property that is dpnp's; while a forward is traced, the tensor's."""
 
@@ -272,6 +284,7 @@ def _written(x: Any, name: str, args: Any, kwargs: Any) -> Any:
     values = plain(writer(name)(x.plain, *args, **kwargs))
     if getattr(values, "shape", ()) not in ((), x.shape):
         raise ValueError(f"{name}_(): the result must have the shape {x.shape}, got {values.shape}")
+    array_writes.note(x.plain)
     x.plain[...] = in_dtype(values, x.dtype) if hasattr(values, "astype") else values
     return x
 
@@ -307,9 +320,9 @@ class ModuleArray(dpnp.ndarray):  # type: ignore[misc]
     for _name, _function in _OPERATORS.items():
         locals()[f"__{_name}__"] = _operator(f"__{_name}__", _function)
         locals()[f"__r{_name}__"] = _operator(f"__r{_name}__", _function, is_reflected=True)
-        locals()[f"__i{_name}__"] = _or_traced(f"__i{_name}__")(
-            getattr(dpnp.ndarray, f"__i{_name}__")
-        )
+        locals()[f"__i{_name}__"] = _or_traced(f"__i{_name}__")(_writing(f"__i{_name}__"))
+    for _name in ("fill", "partition", "put", "sort"):
+        locals()[_name] = _or_traced(_name)(_writing(_name))
     for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
         locals()[f"__{_name}__"] = _operator(f"__{_name}__", _name)
     __neg__ = _or_traced("__neg__")(lambda self: with_methods(-self.plain))
@@ -335,6 +348,7 @@ class ModuleArray(dpnp.ndarray):  # type: ignore[misc]
 
     @_or_traced("__setitem__")
     def __setitem__(self, key: Any, value: Any) -> None:
+        array_writes.note(self.plain)
         self.plain[self._key(key)] = plain(value)
 
     def __getattr__(self, name: str) -> Any:
@@ -376,6 +390,7 @@ class ModuleArray(dpnp.ndarray):  # type: ignore[misc]
         if not hasattr(value, "shape"):
             raise TypeError(f"data must be an array, got {type(value).__name__}")
         if value.shape == self.shape and value.dtype == self.dtype:
+            array_writes.note(self.plain)
             self.plain[...] = value
             return
         owned = self.owned()

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes to arrays whose values programs have computed constants from.
+
+Seen are writes of this package: of programs to buffers, arguments and ``out``, and through what
+modules hand out (``net.weight[...] = w``, ``net.weight.zero_()``); not those of dpnp to its arrays.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sycl_dnn._core import WatchedSpans
+from sycl_dnn._dpnp import span, usm_array
+
+
+def note(*arrays: Any) -> None:
+    """Record that elements of arrays are written."""
+    if WatchedSpans.exist():
+        for array in arrays:
+            WatchedSpans.note_write(*span(usm_array(array)))
+
+
+def watch(spans: WatchedSpans, array: Any) -> None:
+    """Let a write to an array be seen; the caller keeps it alive."""
+    spans.add(*span(usm_array(array)))

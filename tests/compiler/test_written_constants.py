@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Constants are computed again once the package has written to what they were computed from."""
+
+import numpy as np
+import pytest
+
+import sycl_dnn
+from sycl_dnn import _core, nn
+from sycl_dnn import functional as F
+
+X = (2, 3, 8, 8)
+
+
+def folding_net():
+    """A network whose batch norm is folded into packed weights."""
+    return nn.Sequential(nn.Conv2d(3, 16, 3, bias=False), nn.BatchNorm2d(16), nn.ReLU()).eval()
+
+
+def assigned(array):
+    array[...] = 0.5
+
+
+def doubled(array):
+    array *= 2
+
+
+def stored(array):
+    array.data = F.ones(*array.shape) * 0.7
+
+
+def into_out(array):
+    F.mul(array, 1.5, out=array)
+
+
+def by_a_compiled_function(array):
+    def negated(array):
+        array[...] = -array
+        return array.sum()
+
+    sycl_dnn.compile(negated)(array)
+
+
+def written_in_part(array):
+    array[0].fill_(3.0)
+
+
+#: Ways to write to an attribute of a module.
+WRITES = {
+    "assignment": assigned, "in-place operator": doubled, "data": stored, "out": into_out,
+    "compiled function": by_a_compiled_function, "part": written_in_part,
+    "method": lambda array: array.copy_(F.ones(*array.shape)),
+    "dpnp's method": lambda array: array.fill(0.25),
+    "initializer": lambda array: nn.init.constant_(array, 0.3),
+}  # fmt: skip
+#: Functions of one array in which the network is constant.
+CAPTURING = {
+    "closure": lambda net: sycl_dnn.compile(lambda x: net(x)),
+    "module": sycl_dnn.compile,
+    "constants": lambda net: (
+        lambda compiled: lambda x: compiled(net, x)
+    )(sycl_dnn.compile(lambda net, x: net(x), constants="net")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("capturing", CAPTURING)
+def test_writes_to_weights_and_statistics_are_seen(capturing):
+    net, x = folding_net(), F.ones(*X)
+    compiled = CAPTURING[capturing](net)
+    compiled(x)
+    for name, write in WRITES.items():
+        for array in (net[0].weight, net[1].running_mean, net[1].weight):
+            for _ in range(2):  # the second call may repeat the first one without Python
+                write(array)
+                np.testing.assert_allclose(
+                    compiled(x).asnumpy(), net(x).asnumpy(), rtol=2e-5, atol=2e-5, err_msg=name
+                )
+
+
+def test_statistics_that_training_updates_are_seen():
+    net, x = folding_net(), F.arange(384.0).reshape(X)
+    compiled, step = sycl_dnn.compile(net), sycl_dnn.compile(lambda net, x: net(x))
+    for count in range(3):
+        net.train()
+        net(x * (count + 1))
+        step(net, x * (count + 2))
+        net.eval()
+        np.testing.assert_allclose(compiled(x).asnumpy(), net(x).asnumpy(), rtol=1e-4, atol=1e-4)
+
+
+def test_repeated_writes_into_out_and_donated_arrays_are_seen():
+    weight, more, x = F.ones(256, 256), F.ones(256, 256), F.ones(32, 256)
+    compiled = sycl_dnn.compile(lambda x: F.linear(x, weight))
+    sums = sycl_dnn.compile(lambda a, b: a + b)
+    donating = sycl_dnn.compile(lambda a, b: a + b, donate="a")
+    for count in range(4):
+        sums(weight, more, out=weight)
+        assert float(compiled(x)[0, 0]) == 256 * (2 * count + 2)
+        assert donating(weight, more) is weight
+        assert float(compiled(x)[0, 0]) == 256 * (2 * count + 3)
+
+
+def test_other_writes_drop_no_program():
+    net, other, x = folding_net(), folding_net(), F.ones(*X)
+    compiled = sycl_dnn.compile(net)
+    compiled(x)
+    other[0].weight.zero_()
+    F.add(x, 1.0, out=x)
+    compiled(x)
+    assert compiled.cache_info().misses == 1
+
+
+def test_spans_are_watched_as_long_as_their_owner_lives():
+    spans = _core.WatchedSpans()
+    spans.add(1000, 2000)
+    _core.WatchedSpans.note_write(500, 1000)
+    _core.WatchedSpans.note_write(2000, 2500)
+    assert spans.are_unwritten()
+    _core.WatchedSpans.note_write(1999, 2500)
+    assert not spans.are_unwritten()
+    assert _core.WatchedSpans.exist()
+    del spans
+    _core.WatchedSpans.note_write(0, 5000)
