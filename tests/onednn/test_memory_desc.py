@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from descriptors import F32, FORMS, OPEN, D, T
 
-from sycl_dnn import InvalidArguments
 from sycl_dnn import onednn as dnnl
 
 
@@ -184,18 +183,6 @@ def test_host_scalar():
     assert d.format_kind is dnnl.format_kind.host_scalar
     assert d
     assert (d.size, d.data_type) == (2, T.f16)
-
-
-@pytest.mark.parametrize("types", [(T.undef, T.s32), (T.s32, T.undef)])
-def test_indices_of_sparse_forms_must_have_a_type(types):
-    """Their sizes would be negative, and memories of them too large for any machine."""
-    with pytest.raises(InvalidArguments, match="(index|pointer)_dt must not be undef"):
-        D.csr((9, 64), F32, 15, *types)
-
-
-def test_indices_of_coordinates_must_have_a_type():
-    with pytest.raises(InvalidArguments, match="index_dt must not be undef"):
-        D.coo((9, 64), F32, 15, T.undef)
 
 
 def test_sparse_forms_have_several_buffers():
