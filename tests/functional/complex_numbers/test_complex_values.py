@@ -1,11 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Complex arrays: values and gradients of each function that takes them; all others refuse them."""
+"""Complex arrays: values and gradients of each function that takes them; all others refuse them.
+
+What PyTorch gives for ``CALLS`` lies in complex_values.json;
+``python tests/helpers/store_answers.py`` writes that file.
+"""
 
 import inspect
+import re
+from pathlib import Path
 
 import dpnp
 import numpy as np
 import pytest
+import stored_tables
 import wide_dtypes
 
 import sycl_dnn
@@ -13,22 +20,13 @@ from sycl_dnn import functional as F
 from sycl_dnn.call.complex_arguments import MOVING, RULES
 from sycl_dnn.nn import torch_names
 
-WIDTHS = [("complex64", 2e-5), ("complex128", 1e-12)]
+STORED = Path(__file__).with_name("complex_values.json")
+TABLE = stored_tables.read(STORED)
 
 
 def numbers(*shape, seed=0, dtype="complex64"):
     rng = np.random.default_rng(seed)
     return (rng.normal(size=shape) + 1j * rng.normal(size=shape)).astype(dtype)
-
-
-@pytest.fixture
-def wide_enough(queue):
-    """Skip complex128 where the device has no float64."""
-
-    def check(dtype):
-        wide_dtypes.need(dtype, queue)
-
-    return check
 
 
 def on(queue, *arrays):
@@ -41,73 +39,158 @@ def assert_near(actual, expected, tolerance=2e-5):
     np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=tolerance)
 
 
-# --- Element-wise functions
+# --- PyTorch's values and gradients
 
-HOLOMORPHIC = {
-    "exp": np.exp, "log": np.log, "sqrt": np.sqrt, "sin": np.sin, "cos": np.cos, "tan": np.tan,
-    "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "square": np.square, "neg": np.negative,
-    "reciprocal": np.reciprocal, "sigmoid": lambda z: 1 / (1 + np.exp(-z)),
-    "silu": lambda z: z / (1 + np.exp(-z)), "rsqrt": lambda z: 1 / np.sqrt(z),
-    "exp2": np.exp2, "log2": np.log2, "log10": np.log10,
+#: Over z and w (3, 4), b (2, 3, 4), v (4,), real x (3, 4), a mask m (3, 4) and indices k.
+CALLS = [
+    *(f"{name}(z)" for name in (
+        "exp", "log", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "square", "neg",
+        "reciprocal", "sigmoid", "silu", "rsqrt", "exp2", "log2", "log10", "real", "imag", "abs",
+        "angle", "conj", "sum", "mean", "prod", "norm", "flatten", "tril", "diagonal", "diff",
+        "rot90", "zeros_like", "ones_like", "view_as_real")),
+    *(f"{name}({pair})" for name in ("add", "sub", "mul", "div")
+      for pair in ("z, w", "b, v", "z, x", "x, z", "z, 2.5", "2.5, z", "z, 3", "1 - 2j, z")),
+    *(f"pow(z, {exponent})" for exponent in (0, 0.5, 1, 2, 3, -1, 1.7, "1 - 2j")),
+    "polar(abs(z), angle(z))", "angle(x)", "complex(x, x * x)",
+    "view_as_complex(view_as_real(z) * 2)",
+    "sum(z, 1)", "mean(z, 1)", "prod(z, 1)", "sum(z[:0], 0)", "prod(z[:0], 0)", "var(z, 1)",
+    "std(z, 1)", "var(z, 0, correction=0)", "std(z, 0, keepdim=True)", "cumsum(z, 1)",
+    "cumprod(z, 1)", "matmul(z, transpose(w, 0, 1))", "matmul(b, transpose(z, 0, 1))",
+    "matmul(reshape(b, (2, 1, 3, 4)), transpose(b, 1, 2))", "matmul(v, transpose(z, 0, 1))",
+    "matmul(z, v)", "matmul(v, v)", "matmul(z[:0], transpose(w, 0, 1))", "mv(z, v)",
+    "linear(z, w, v[:3])", "einsum('ij,kj->ik', z, w)", "einsum('bij,kj->bki', b, z)",
+    "tensordot(z, w, 2)", "outer(v, v)", "trace(z[:, :3])", "dot(v, v)",
+    "reshape(z, (4, 3))", "permute(z, (1, 0))", "transpose(z, 0, 1)", "narrow(z, 1, 1, 2)",
+    "cat([z, w], 1)", "stack([z, w], 2)", "split(z, 3, 1)[1]", "chunk(z, 2, 1)[1]",
+    "unbind(z)[2]", "select(z, 1, 2)", "squeeze(z[:, :1], 1)", "unsqueeze(z, 1)",
+    "unflatten(z, 1, (2, 2))", "broadcast_to(z, (2, 3, 4))", "expand(z, (2, 3, 4))",
+    "flip(z, (1,))", "roll(z, 1, 1)", "tile(z, (2, 1))", "triu(z, 1)", "diag(v)",
+    "pad(z, (1, 2), value=3.0)", "repeat_interleave(z, 2, 1)", "hstack([z, w])",
+    "vstack([z, w])", "movedim(z, 0, 1)", "swapaxes(z, 0, 1)", "meshgrid(v, v, indexing='ij')[0]",
+    "tensor_split(z, 3, 1)[0]", "pixel_shuffle(z.reshape(12, 1, 1), 2)",
+    "pixel_unshuffle(z.reshape(3, 2, 2), 2)", "select_scatter(z, w[0], 0, 1)",
+    "slice_scatter(z, w[:, :2], 1, 1, 3)",
+    "gather(z, 0, k)", "scatter(z, 0, k[:1], w[:1])", "scatter_add(z, 0, k, w)", "take(z, k)",
+    "take_along_dim(z, k, 0)", "index_select(z, 0, k[0])", "index_add(z, 1, k[0], w)",
+    "index_copy(z, 0, k[:, 0], w)", "index_fill(z, 0, k[0], 1)", "index_put(z, (k[:, 0],), w)",
+    "embedding(k, z)", "z[:, 1:3]", "z[1, ...]", "z[k[0]]", "z[::2, 1]",
+    "where(m, z, w)", "where(m, z, 0.0)", "masked_fill(z, m, 1j)",
+    "eq(z, where(m, z, w))", "ne(z, where(m, z, w))", "isclose(z, where(m, z, w))", "isfinite(z)",
+    "matmul(z * 2, transpose(w, 0, 1)) * exp(1j * real(z[:, :3]))",
+]  # fmt: skip
+#: The same for PyTorch, which has no gradient of some.
+EQUIVALENT = {
+    "silu(z)": "z * sigmoid(z)", "select_scatter(z, w[0], 0, 1)": "cat([z[:1], w[:1], z[2:]])",
+    "slice_scatter(z, w[:, :2], 1, 1, 3)": "cat([z[:, :1], w[:, :2], z[:, 3:]], 1)",
 }  # fmt: skip
+INDICES, MASK = np.array([[2, 0, 2, 1], [0, 1, 1, 2], [1, 2, 0, 0]]), np.eye(3, 4) > 0
 
 
-@pytest.mark.parametrize(("dtype", "tolerance"), WIDTHS)
-@pytest.mark.parametrize("name", HOLOMORPHIC)
-@pytest.mark.sweep(4)
-def test_holomorphic_functions_and_their_gradients(name, dtype, tolerance, queue, wide_enough):
-    wide_enough(dtype)
-    z, g = numbers(3, 4, dtype=dtype), numbers(3, 4, seed=1, dtype=dtype)
-    function = HOLOMORPHIC[name]
-    value, pullback = sycl_dnn.vjp(getattr(F, name), *on(queue, z))
-    assert_near(value, function(z), tolerance)
-    step = 1e-6
-    wide = z.astype("complex128")
-    slope = (function(wide + step) - function(wide - step)) / (2 * step)
-    # torch's convention: the conjugate of the derivative.
-    assert_near(pullback(*on(queue, g))[0], (g * slope.conj()).astype(dtype), max(tolerance, 1e-8))
+def operands(call):
+    """Return the arrays that a call reads, by name, and the constants."""
+    shapes = {"z": (3, 4), "w": (3, 4), "b": (2, 3, 4), "v": (4,)}
+    made = {n: numbers(*s, seed=k, dtype="complex128") for k, (n, s) in enumerate(shapes.items())}
+    made["x"] = made["w"].imag + 0
+    words = set(re.findall(r"\b[a-z]\b", call))
+    return {n: a for n, a in made.items() if n in words}, {"m": MASK, "k": INDICES}
 
 
-_PAIRS = {
-    "add": (np.add, lambda a, b, g: (g, g)),
-    "sub": (np.subtract, lambda a, b, g: (g, -g)),
-    "mul": (np.multiply, lambda a, b, g: (g * b.conj(), g * a.conj())),
-    "div": (np.divide, lambda a, b, g: (g / b.conj(), -g * (a / b / b).conj())),
-}
+def seed_of(shape, is_complex):
+    """Return an incoming gradient."""
+    turns = np.arange(int(np.prod(shape))).reshape(shape)
+    return np.cos(turns) + 0.3 + (1j * np.sin(2.0 * turns) if is_complex else 0)
 
 
-@pytest.mark.parametrize(("dtype", "tolerance"), WIDTHS)
-@pytest.mark.parametrize("name", _PAIRS)
-@pytest.mark.sweep(2)
-def test_arithmetic_and_its_gradients(name, dtype, tolerance, queue, wide_enough):
-    wide_enough(dtype)
-    a, b, g = numbers(2, 3, 4, dtype=dtype), *(numbers(3, 4, seed=n, dtype=dtype) for n in (1, 2))
-    function, rule = _PAIRS[name]
-    g = np.broadcast_to(g, a.shape).copy()
-    value, pullback = sycl_dnn.vjp(getattr(F, name), *on(queue, a, b))
-    assert_near(value, function(a, b), tolerance)
-    of_a, of_b = rule(a, b, g)
-    grads = pullback(*on(queue, g))
-    assert_near(grads[0], of_a, tolerance)
-    assert_near(grads[1], np.broadcast_to(of_b, a.shape).sum(0), 5 * tolerance)
+def function_of(call, names, provided):
+    return eval(f"lambda {', '.join(provided)}: {call}", names)
 
 
-@pytest.mark.parametrize("name", _PAIRS)
-@pytest.mark.parametrize("other", [2.5, 3, 1 - 2j, "real"])
-@pytest.mark.sweep(2)
-def test_operands_of_other_kinds(name, other, queue):
-    z, x = numbers(3, 4), np.random.default_rng(3).normal(size=(3, 4)).astype("f4")
-    function = getattr(F, name)
-    theirs, ours = (x, on(queue, x)[0]) if other == "real" else (np.complex64(other), other)
-    array = on(queue, z)[0]
-    assert_near(function(array, ours), _PAIRS[name][0](z, theirs))
-    assert_near(function(ours, array), _PAIRS[name][0](theirs, z))
-    _, pullback = sycl_dnn.vjp(function, array, ours)
-    gradients = pullback(array)
-    of_z, of_other = _PAIRS[name][1](z, np.full_like(z, theirs) if other != "real" else x, z)
-    assert_near(gradients[0], of_z)
-    if other == "real":  # its gradient is real
-        assert_near(gradients[1], of_other.real.copy(), 1e-4)
+def parts(array):
+    """Return real numbers to store or compare: those of both parts."""
+    array = np.ascontiguousarray(array)
+    return array.view("f8") if array.dtype == "c16" and array.ndim else np.stack(
+        [array.real, array.imag], -1) if array.dtype == "c16" else array  # fmt: skip
+
+
+def by_torch(call):
+    """Return dtype, value, and the gradients of operands, as lists of both parts."""
+    import torch
+
+    scope = {**vars(torch), **vars(torch.nn.functional), "expand": torch.broadcast_to}
+    scope |= {"mean": torch.mean, "embedding": lambda i, w: w[i]}
+    arrays, constants = operands(call)
+    scope |= {n: torch.tensor(a) for n, a in constants.items()}
+    tensors = {n: torch.tensor(a, requires_grad=True) for n, a in arrays.items()}
+    y = function_of(EQUIVALENT.get(call, call), scope, tensors)(*tensors.values())
+    grads = None
+    if y.requires_grad:
+        seed = torch.tensor(seed_of(tuple(y.shape), y.is_complex()))
+        grads = torch.autograd.grad(y, [*tensors.values()], seed, materialize_grads=True)
+    stored = [parts(t.detach().resolve_conj().resolve_neg().numpy()) for t in (y, *(grads or ()))]
+    stored = [np.round(a.astype("f8"), 10).tolist() for a in stored]
+    return [str(y.dtype).removeprefix("torch."), stored[0], grads and stored[1:]]
+
+
+def write():
+    stored_tables.write(STORED, {call: by_torch(call) for call in CALLS})
+
+
+def assert_stored(array, stored, tolerance, what):
+    """Compare an array with stored parts."""
+    values = dpnp.asnumpy(array)
+    values = parts(values.astype("c16" if values.dtype.kind == "c" else values.dtype))
+    stored = np.asarray(stored, "f8")
+    limit = tolerance * max(1, np.abs(stored).max(initial=1))
+    assert values.shape == stored.shape or values.size == stored.size == 0, what
+    np.testing.assert_allclose(
+        values.astype("f8"), stored.reshape(values.shape), rtol=0, atol=limit, err_msg=what
+    )
+
+
+@pytest.mark.sweep(6)
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("call", CALLS)
+def test_values_and_gradients_are_torchs(call, dtype, queue):
+    wide_dtypes.need(dtype, queue)
+    tolerance, real = (2e-5, "f4") if dtype == "complex64" else (1e-9, "f8")
+    arrays, constants = operands(call)
+    names = {n: getattr(F, n) for n in dir(F)}
+    names |= {n: dpnp.asarray(a, sycl_queue=queue) for n, a in constants.items()}
+    function = function_of(call, names, arrays)
+    provided = on(queue, *(a.astype(dtype if a.dtype.kind == "c" else real)
+                           for a in arrays.values()))  # fmt: skip
+    kind, value, slopes = TABLE[call]
+    eager = function(*provided)
+    narrow = {"complex128": "complex64", "float64": "float32"} if dtype == "complex64" else {}
+    assert str(eager.dtype) == narrow.get(kind, kind)
+    assert_stored(eager, value, tolerance, "eager")
+    if slopes is None:
+        return
+
+    def both(*arrays):
+        result, pullback = sycl_dnn.vjp(function, *arrays)
+        seed = seed_of(result.shape, kind.startswith("complex"))
+        return result, pullback(on(queue, seed.astype(str(eager.dtype)))[0])
+
+    for run in (both, sycl_dnn.compile(both)):
+        result, grads = run(*provided)
+        assert_stored(result, value, tolerance, "value")
+        for x, gradient, slope in zip(provided, grads, slopes, strict=True):
+            assert gradient is None or gradient.dtype == x.dtype
+            gradient = F.zeros_like(x) if gradient is None else gradient
+            assert_stored(gradient, slope, 10 * tolerance, "gradient")
+
+
+def test_table_matches_pytorch():
+    pytest.importorskip("torch")
+    for call in CALLS:
+        (kind, value, slopes), (found, other, others) = TABLE[call], by_torch(call)
+        assert kind == found, call
+        for a, b in zip([value, *(slopes or ())], [other, *(others or ())], strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-7, atol=1e-9, err_msg=call)
+
+
+# --- What has no number of its own
 
 
 def test_promotion_is_torchs(queue):
@@ -134,13 +217,6 @@ def test_signs_and_their_gradients_are_finite_at_0(queue):
     assert_near(pullback(F.mul(F.ones_like(array), 1j))[0], np.array([-0.096 + 0.072j, 0], "c8"))
 
 
-@pytest.mark.parametrize("exponent", [0, 0.5, 1, 2, 3, -1, 1.7, 1 - 2j])
-def test_powers(exponent, queue):
-    z = numbers(3, 4)
-    value = F.pow(*on(queue, z), exponent)
-    assert_near(value, (z.astype("c16") ** exponent).astype("c8"), 1e-4)
-
-
 def test_zeros_and_infinities_are_torchs(queue):
     inf, nan = np.inf, np.nan
     z = on(queue, np.array([0, 1 + 1j, complex(inf, 0)], "c8"))[0]
@@ -157,25 +233,6 @@ def test_zeros_and_infinities_are_torchs(queue):
     large = on(queue, np.array([3e30 + 4e30j], "c8"))[0]
     assert_near(F.div(large, large), np.ones(1, "c8"))
     assert dpnp.asnumpy(F.isnan(on(queue, np.array([complex(1, nan)], "c8"))[0])).tolist() == [True]
-
-
-# --- Parts
-
-
-def test_parts_and_their_gradients(queue):
-    z, g = numbers(3, 4), np.random.default_rng(1).normal(size=(3, 4)).astype("f4")
-    array, seed = on(queue, z, g)
-    expected = {
-        "real": (z.real, g.astype("c8")), "imag": (z.imag, 1j * g),
-        "abs": (abs(z), g * z / abs(z)), "angle": (np.angle(z), 1j * g * z / abs(z) ** 2),
-    }  # fmt: skip
-    for name, (value, gradient) in expected.items():
-        result, pullback = sycl_dnn.vjp(getattr(F, name), array)
-        assert_near(result, value)
-        assert_near(pullback(seed)[0], gradient.astype("c8"))
-    assert_near(F.conj(array), z.conj())
-    assert_near(F.polar(F.abs(array), F.angle(array)), z)
-    assert_near(F.angle(seed), np.angle(g).astype("f4"))
 
 
 def test_views_as_pairs_and_numbers(queue):
@@ -215,160 +272,17 @@ def test_rules_take_arguments_by_the_names_of_their_functions(queue):
     assert_near(sycl_dnn.vmap(F.mm)(F.stack([z]), F.stack([z]))[0], dpnp.asnumpy(F.mm(z, z)))
 
 
-def test_rules_of_arguments(queue):
-    x, z = on(queue, np.ones((2, 3), "f4"), numbers(2, 3))
-    half = F.astype(x, "float16")
-    for call, error, message in (
-        (lambda: F.imag(x), TypeError, "imag: input must be complex, got float32"),
-        (lambda: F.view_as_real(x), TypeError, "view_as_real: input must be complex"),
-        (lambda: F.view_as_complex(x), ValueError, r"view_as_complex: input must have shape"),
-        (lambda: F.view_as_complex(half), TypeError, "view_as_complex: input must be float32"),
-        (lambda: F.complex(x, half), TypeError, "complex: imag must be float32 or float64"),
-        (lambda: F.complex(x, x[:, :2]), ValueError, "complex: imag must broadcast with real"),
-        (lambda: F.full_like(x, 1j), TypeError, "full_like: fill_value must be real"),
-        (lambda: F.masked_fill(x, F.gt(x, 0), 1j), TypeError, "masked_fill: value must be real"),
-        (lambda: F.div(z, 2, rounding_mode="floor"), TypeError, "div: rounding_mode must be None"),
-        (lambda: F.sum(z, dtype="float32"), TypeError, "sum: dtype must be complex"),
-        (lambda: F.matmul(z, F.transpose(x, 0, 1)), TypeError, "matmul: other must have the dtype"),
-        (lambda: F.where(x, z, z), TypeError, "where: condition must have dtype bool"),
-        (lambda: sycl_dnn.hessian(lambda z: F.sum(F.abs(z)))(z), TypeError, "hessian: z must be"),
-        (lambda: sycl_dnn.grad(lambda z: F.sum(z))(z), TypeError, "must return a floating-point"),
-    ):  # fmt: skip
-        with pytest.raises(error, match=message):
-            call()
+def test_derivatives_of_complex_results_are_refused(queue):
+    z = on(queue, numbers(2, 3))[0]
+    with pytest.raises(TypeError, match="hessian: z must be"):
+        sycl_dnn.hessian(lambda z: F.sum(F.abs(z)))(z)
+    with pytest.raises(TypeError, match="must return a floating-point"):
+        sycl_dnn.grad(lambda z: F.sum(z))(z)
 
 
-# --- Reductions and products
-
-
-def test_reductions(queue):
-    z, g = numbers(3, 5), numbers(3, seed=1)
-    array, seed = on(queue, z, g)
-    for name in ("sum", "mean", "prod"):
-        value, pullback = sycl_dnn.vjp(lambda z, name=name: getattr(F, name)(z, 1), array)
-        assert_near(value, getattr(z, name)(1), 1e-4)
-        slopes = {"sum": np.ones_like(z), "mean": np.full_like(z, 0.2),
-                  "prod": z.prod(1, keepdims=True) / z}[name]  # fmt: skip
-        assert_near(pullback(seed)[0], g[:, None] * slopes.conj(), 1e-3)
-        assert_near(getattr(F, name)(array), np.asarray(getattr(z, name)()), 1e-3)
-    for name in ("var", "std"):  # NumPy's are the same sums over both parts, also real
-        statistic = getattr(F, name)
-        assert_near(statistic(array, 1, correction=0), getattr(z, name)(1))
-        assert_near(statistic(array, 0, keepdim=True), getattr(z, name)(0, ddof=1, keepdims=True))
-    _, pullback = sycl_dnn.vjp(lambda z: F.var(z, 1), array)
-    centered = z - z.mean(1, keepdims=True)
-    assert_near(pullback(on(queue, g.real.copy())[0])[0], g.real[:, None] * centered / 2)
-    assert_near(F.cumsum(array, 1), z.cumsum(1))
-    assert_near(F.cumprod(array, 1), z.cumprod(1), 1e-4)
-    assert_near(F.norm(array), np.asarray(np.linalg.norm(z)))
-    assert_near(F.sum(array[:0], 0), z[:0].sum(0))
-    assert_near(F.prod(array[:0], 0), z[:0].prod(0))
-    assert str(F.sum(F.real(array), dtype="complex64").dtype) == "complex64"
-
-
-@pytest.mark.parametrize(("dtype", "tolerance"), WIDTHS)
-@pytest.mark.parametrize(
-    "shapes",
-    [((3, 4), (4, 5)), ((2, 3, 4), (4, 5)), ((2, 1, 3, 4), (6, 4, 5)), ((4,), (4, 5)),
-     ((3, 4), (4,)), ((4,), (4,)), ((0, 4), (4, 5))],
-)  # fmt: skip
-@pytest.mark.sweep(2)
-def test_products_of_matrices(shapes, dtype, tolerance, queue, wide_enough):
-    wide_enough(dtype)
-    a, b = (numbers(*shape, seed=n, dtype=dtype) for n, shape in enumerate(shapes))
-    value, pullback = sycl_dnn.vjp(F.matmul, *on(queue, a, b))
-    assert_near(value, a @ b, tolerance)
-    if a.ndim == b.ndim == 2:
-        g = numbers(*value.shape, seed=3, dtype=dtype)
-        of_a, of_b = pullback(*on(queue, g))
-        assert_near(of_a, g @ b.conj().T, tolerance)
-        assert_near(of_b, a.conj().T @ g, tolerance)
-
-
-def test_contractions(queue):
-    x, w, c = numbers(2, 3, 4, 5), numbers(3, 6, 4, 5, seed=1), numbers(3, 3, seed=2)
-    arrays = on(queue, x, w)
-    equation = "bixy,ioxy->boxy"
-    assert_near(F.einsum(equation, *arrays), np.einsum(equation, x, w))
-    compiled = sycl_dnn.compile(lambda x, w: F.einsum(equation, x, w))
-    assert_near(compiled(*arrays), np.einsum(equation, x, w))
-    a, b, bias = x[0, 0], x[1, 0], x[0, 0, :, 0]
-    assert_near(F.linear(*on(queue, a, b, bias)), a @ b.T + bias)
-    assert_near(F.einsum("ij,kj->ik", *on(queue, a, b)), a @ b.T)
-    assert_near(F.outer(*on(queue, bias, bias)), np.outer(bias, bias))
-    assert_near(F.trace(*on(queue, c)), np.asarray(np.trace(c)))
-
-
-# --- Elements that are moved
-
-MOVED = {
-    "reshape": lambda f, z: f(z, (4, 3)), "permute": lambda f, z: f(z, (1, 0)),
-    "transpose": lambda f, z: f(z, 0, 1), "narrow": lambda f, z: f(z, 1, 1, 2),
-    "cat": lambda f, z: f([z, z * 2], 1), "stack": lambda f, z: f([z, z * 2], 2),
-    "split": lambda f, z: f(z, 3, 1)[1], "chunk": lambda f, z: f(z, 2, 1)[1],
-    "unbind": lambda f, z: f(z)[2], "select": lambda f, z: f(z, 1, 2),
-    "squeeze": lambda f, z: f(z[:, :1], 1), "unsqueeze": lambda f, z: f(z, 1),
-    "flatten": lambda f, z: f(z), "unflatten": lambda f, z: f(z, 1, (2, 2)),
-    "expand": lambda f, z: f(z, (2, 3, 4)), "broadcast_to": lambda f, z: f(z, (2, 3, 4)),
-    "flip": lambda f, z: f(z, (1,)),
-    "roll": lambda f, z: f(z, 1, 1),
-    "tile": lambda f, z: f(z, (2, 1)),
-    "rot90": lambda f, z: f(z), "tril": lambda f, z: f(z), "triu": lambda f, z: f(z, 1),
-    "diag": lambda f, z: f(z[0]), "diagonal": lambda f, z: f(z), "diff": lambda f, z: f(z),
-    "pad": lambda f, z: f(z, (1, 2), value=3.0), "repeat_interleave": lambda f, z: f(z, 2, 1),
-    "hstack": lambda f, z: f([z, z]), "vstack": lambda f, z: f([z, z]),
-    "movedim": lambda f, z: f(z, 0, 1), "swapaxes": lambda f, z: f(z, 0, 1),
-    "meshgrid": lambda f, z: f(z[0], z[1], indexing="ij")[0],
-    "tensor_split": lambda f, z: f(z, 3, 1)[0],
-    "pixel_shuffle": lambda f, z: f(z.reshape(12, 1, 1), 2),
-    "pixel_unshuffle": lambda f, z: f(z.reshape(3, 2, 2), 2), "trace": lambda f, z: f(z),
-    "select_scatter": lambda f, z: f(z, z[0] * 2, 0, 1), "cumsum": lambda f, z: f(z, 1),
-    "slice_scatter": lambda f, z: f(z, z[:, :2], 1, 1, 3), "zeros_like": lambda f, z: f(z),
-    "stop_gradient": None, "astype": lambda f, z: F.astype(z, "complex64"),
-    "isclose": None, "dot": None, "fftshift": lambda f, z: F.fft.fftshift(z),
-    "ifftshift": lambda f, z: F.fft.ifftshift(z, 1),
-}  # fmt: skip
-
-
-def test_moved_elements_and_their_gradients(queue):
-    z = numbers(3, 4)
-    array = on(queue, z)[0]
-    for name, call in MOVED.items():
-        if call is None:
-            continue
-        function = getattr(F, name, None)
-        value, pullback = sycl_dnn.vjp(lambda z, f=function, c=call: c(f, z), array)
-        seed = numbers(*value.shape, seed=1)
-        gradient = dpnp.asnumpy(pullback(*on(queue, seed))[0])
-        for part in ("real", "imag"):
-            x = on(queue, np.ascontiguousarray(getattr(z, part)))[0]
-            shift = function and name == "pad" and part == "imag"
-            apart = (lambda f, x: F.pad(x, (1, 2))) if shift else call
-            if name == "astype":
-                apart = lambda f, x: x * 1  # noqa: E731
-            expected, backward = sycl_dnn.vjp(lambda x, f=function, c=apart: c(f, x), x)
-            np.testing.assert_allclose(
-                getattr(dpnp.asnumpy(value), part), dpnp.asnumpy(expected), rtol=1e-6, err_msg=name
-            )
-            (of_part,) = backward(*on(queue, getattr(seed, part).copy()))
-            np.testing.assert_allclose(
-                getattr(gradient, part), dpnp.asnumpy(of_part), rtol=1e-6, err_msg=name
-            )
-
-
-def test_indices_and_assignments(queue):
+def test_assignments(queue):
     z, w = numbers(3, 4), numbers(3, 2, seed=1)
     array, other = on(queue, z, w)
-    rows = on(queue, np.array([0, 2, 0]))[0]
-    for key, places in (
-        ((slice(None), slice(1, 3)), None), ((1, Ellipsis), None), ((rows,), np.array([0, 2, 0])),
-    ):  # fmt: skip
-        index = key if places is None else (places,)
-        value, pullback = sycl_dnn.vjp(lambda z, key=key: z[key], array)
-        assert_near(value, z[index])
-        expected = np.zeros_like(z)
-        np.add.at(expected, index, np.ones_like(z[index]))
-        assert_near(pullback(F.ones_like(value))[0], expected)
 
     def assigned(z, w):
         out = F.zeros(3, 6, dtype="complex64")
@@ -426,22 +340,6 @@ def energy_of(energy, arrays, step):
     return sycl_dnn.vjp(lambda *xs: energy(*xs, step), *arrays)[0]
 
 
-def test_choices_and_comparisons(queue):
-    z, w = numbers(3, 4), numbers(3, 4, seed=1)
-    mask = abs(z) > 1
-    w[mask] = z[mask]
-    a, b, m = on(queue, z, w, mask)
-    assert_near(F.where(m, a, 0.0), np.where(mask, z, 0).astype("c8"))
-    assert_near(F.masked_fill(a, m, 1j), np.where(mask, 1j, z).astype("c8"))
-    assert dpnp.asnumpy(F.eq(a, b)).tolist() == mask.tolist()
-    assert dpnp.asnumpy(F.ne(a, b)).tolist() == (~mask).tolist()
-    assert F.allclose(a, a)
-    assert not F.allclose(a, b)
-    assert dpnp.asnumpy(F.isfinite(a)).all()
-    grad = sycl_dnn.grad(lambda a: F.sum(F.real(F.where(m, a, 0.0))))(a)
-    assert_near(grad, mask.astype("c8"))
-
-
 # --- Transformations
 
 
@@ -464,24 +362,6 @@ def test_tangents(queue):
     assert_near(tangent, 2 * z * np.exp(z * z) * dz, 1e-4)
 
 
-def test_compiled_functions(queue):
-    z, w = numbers(5, 5), numbers(5, 5, seed=1)
-    arrays = on(queue, z, w)
-
-    def loss(z, w):
-        return F.sum(F.abs(F.matmul(z, w) * F.exp(1j * F.real(z))) ** 2)
-
-    step = sycl_dnn.compile(lambda z, w: sycl_dnn.value_and_grad(loss, (0, 1))(z, w))
-    for _ in range(2):
-        value, (of_z, of_w) = step(*arrays)
-    expected, grads = sycl_dnn.value_and_grad(loss, (0, 1))(*arrays)
-    assert_near(value, dpnp.asnumpy(expected), 1e-4)
-    assert_near(of_z, dpnp.asnumpy(grads[0]), 1e-3)
-    assert_near(of_w, dpnp.asnumpy(grads[1]), 1e-3)
-    product = (abs(z @ w) ** 2).sum()
-    np.testing.assert_allclose(float(value), product, rtol=1e-5)
-
-
 def test_strided_arguments_and_donated_ones(queue):
     whole = numbers(6, 8)
     strided, plain = on(queue, whole)[0][::2, ::-2], on(queue, numbers(3, 4))[0]
@@ -501,7 +381,7 @@ OTHERS = {
     "QuantizedTensor", "PackedSequence", "bce_with_logits",
 }  # fmt: skip
 #: Those that check other arguments first, or do nothing to their input by default.
-CALLS = {
+REFUSED_CALLS = {
     "multinomial": lambda f, z: f(z[0], 1), "nms": lambda f, z: f(z[0, :, :], z[0, :, 0], 0.5),
     "one_hot": lambda f, z: f(z, 3),
     "roi_align": lambda f, z: f(z[:, None], F.pad(F.real(z[0, :1]), (0, 1)), 2),
@@ -530,17 +410,12 @@ def test_every_other_function_refuses_complex_numbers_by_name(queue):
     z = on(queue, numbers(2, 4, 4))[0]
     for name in REAL:
         function, own = FUNCTIONS[name], _own_name(name)
-        call = CALLS.get(own, lambda f, z: f(*[z] * max(len(_required(f)), 1)))
+        call = REFUSED_CALLS.get(own, lambda f, z: f(*[z] * max(len(_required(f)), 1)))
         with pytest.raises(TypeError, match=rf"^{own}: .*(complex|float)"):
             call(function, z)
 
 
 def test_each_listed_function_is_tested():
-    tested_elsewhere = {  # here, or in test_every_dtype.py
-        "eigh", "eigvalsh", "einsum", "embedding", "empty_like", "full_like", "gather",
-        "index_add", "index_copy", "index_fill", "index_put", "index_select", "mv", "ones_like",
-        "outer", "scatter",
-        "scatter_add", "take", "take_along_dim", "tensordot",
-    }  # fmt: skip
-    transforms = set(F.fft.__all__)
-    assert MOVING - transforms == (set(MOVED) | tested_elsewhere) - transforms
+    called = set(re.findall(r"(\w+)\(", " ".join(CALLS)))
+    others = {"astype", "stop_gradient", "empty_like", "full_like", "eigh", "eigvalsh"}
+    assert MOVING - set(F.fft.__all__) <= called | others
