@@ -23,7 +23,7 @@ class Spec:
     #: Its own dtype; None for that of the case.
     dtype: str | None = None
     #: "plain", "channels_last", "strided" (a view with gaps), "interleaved" (an odd number of
-    #: columns, every other one), "reversed", "transposed".
+    #: columns, every other one), "reversed", "transposed", "offset" (within another array).
     layout: str = "plain"
     differentiable: bool = True
 

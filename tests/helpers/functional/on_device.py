@@ -30,6 +30,11 @@ def _laid_out(values: np.ndarray, queue: Any, layout: str) -> Any:
 def _relaid(plain: Any, layout: str) -> Any:
     """Return the same values with different strides."""
     rank = plain.ndim
+    if layout == "offset":  # within another array
+        whole = dpnp.zeros(plain.size + 11, dtype=plain.dtype, sycl_queue=plain.sycl_queue)
+        part = whole[7 : 7 + plain.size].reshape(plain.shape)
+        part[...] = plain
+        return part
     if layout == "plain" or rank == 0 or (layout == "channels_last" and rank < 3):
         return plain
     if layout == "channels_last":
