@@ -100,41 +100,6 @@ def test_classes_out_of_range(numbers, queue):
     np.testing.assert_array_equal(result, indices[:, None] == np.arange(3))
 
 
-@pytest.mark.parametrize(
-    ("change", "error", "words"),
-    [
-        ({"padding_idx": 3}, ValueError, r"padding_idx must be in \[-3, 3\), got 3"),
-        ({"padding_idx": 0.5}, TypeError, "padding_idx must be an int, got 0.5"),
-        ({"max_norm": 1.0}, ValueError, "max_norm must be omitted here"),
-        ({"sparse": True}, ValueError, "sparse must be omitted here"),
-    ],
-)
-def test_refused_options(change, error, words, queue):
-    indices = dpnp.asarray([0, 1], sycl_queue=queue)
-    table = dpnp.zeros((3, 2), dtype="float32", sycl_queue=queue)
-    with pytest.raises(error, match="embedding: " + words):
-        F.embedding(indices, table, **change)
-
-
-def test_refused_arrays(queue):
-    indices = dpnp.asarray([0, 1], sycl_queue=queue)
-    table = dpnp.zeros((3, 2), dtype="float32", sycl_queue=queue)
-    with pytest.raises(TypeError, match="embedding: input must be int32 or int64, got float32"):
-        F.embedding(table, table)
-    with pytest.raises(ValueError, match=r"embedding: weight must have shape \(V, D\)"):
-        F.embedding(indices, table[0])
-    with pytest.raises(ValueError, match=r"embedding: weight must have a row, got shape \(0, 2\)"):
-        F.embedding(indices, table[:0])
-    with pytest.raises(TypeError, match="embedding: weight must not be of 4-bit numbers, got int4"):
-        F.embedding(indices, sycl_dnn.asarray(table, "int4"))
-    with pytest.raises(TypeError, match="one_hot: input must be int32 or int64, got float32"):
-        F.one_hot(table, 3)
-    with pytest.raises(ValueError, match="one_hot: num_classes must be at least 1, got 0"):
-        F.one_hot(indices, 0)
-    with pytest.raises(ValueError, match="one_hot: num_classes must be given for an empty array"):
-        F.one_hot(indices[:0])
-
-
 @pytest.mark.parametrize("shape", [(), (5,), (2, 3), (0, 3)])
 @pytest.mark.parametrize("num_classes", [-1, 7])
 def test_one_hot(shape, num_classes, queue):
@@ -201,47 +166,3 @@ def test_infinite_maxima_and_the_first_of_equal_rows(queue):
     y, pullback = sycl_dnn.vjp(lambda w: F.embedding_bag(i, w, mode="max", padding_idx=2), w)
     assert y.tolist() == [[-np.inf, 1], [0, 0]]
     assert pullback(dpnp.ones_like(y))[0].tolist() == [[1, 1], [0, 0], [0, 0]]
-
-
-@pytest.mark.parametrize(
-    ("shape", "options", "message"),
-    [
-        ((2, 3), {"mode": "min"}, "mode must be 'sum', 'mean' or 'max', got 'min'"),
-        ((2, 3), {"offsets": (1,)}, "offsets must be None for an input of 2 axes"),
-        ((2, 3), {"per_sample_weights": (2, 3)}, "mode must be 'sum' for per_sample_weights"),
-        ((2, 3), {"per_sample_weights": (1,), "mode": "sum"},
-         r"per_sample_weights must have the shape of input, \(2, 3\), got \(1,\)"),
-        ((2, 3), {"max_norm": 1.0}, "max_norm must be omitted here, got 1.0"),
-        ((2, 3), {"scale_grad_by_freq": True}, "scale_grad_by_freq must be omitted here, got True"),
-        ((2, 3), {"padding_idx": 4}, r"padding_idx must be in \[-4, 4\), got 4"),
-        ((2, 3), {"include_last_offset": True}, "include_last_offset must be False without"),
-        ((2, 0), {"mode": "max"}, r"input must have an index for each maximum, got \(2, 0\)"),
-        ((3,), {}, "offsets must be an array for an input of 1 axis, got None"),
-        ((3,), {"offsets": (1,), "mode": "max"}, "mode must be 'sum' or 'mean' for offsets"),
-        ((3,), {"offsets": (1, 1)}, r"offsets must have 1 axis, got shape \(1, 1\)"),
-        ((3,), {"offsets": (0,), "include_last_offset": True}, "offsets must have 1 axis and an"),
-        ((2, 3, 1), {}, r"input must have 1 or 2 axes, got shape \(2, 3, 1\)"),
-    ],
-)  # fmt: skip
-def test_bags_refuse(shape, options, message, queue):
-    dtypes = {"offsets": "i8", "per_sample_weights": "f4"}
-    for name, dtype in dtypes.items():
-        if name in options:
-            options = options | {name: dpnp.zeros(options[name], dtype=dtype, sycl_queue=queue)}
-    indices = dpnp.zeros(shape, dtype="i8", sycl_queue=queue)
-    with pytest.raises(ValueError, match=f"embedding_bag: {message}"):
-        F.embedding_bag(indices, dpnp.ones((4, 2), dtype="f4", sycl_queue=queue), **options)
-
-
-def test_bags_refuse_other_dtypes(queue):
-    i, j = (dpnp.zeros((2, 3), dtype=d, sycl_queue=queue) for d in ("i8", "f4"))
-    table, narrow = (dpnp.ones((4, 2), dtype=d, sycl_queue=queue) for d in ("f4", "f2"))
-    for call, message in (
-        (lambda: F.embedding_bag(j, table), "input must be int32 or int64, got float32"),
-        (lambda: F.embedding_bag(i[0], table, j[0, :1]), "offsets must be int32 or int64"),
-        (lambda: F.embedding_bag(i, i), "weight must have a floating-point dtype, got int64"),
-        (lambda: F.embedding_bag(i, narrow, mode="sum", per_sample_weights=j),
-         "per_sample_weights must have the dtype of weight"),
-    ):  # fmt: skip
-        with pytest.raises(TypeError, match=f"embedding_bag: {message}"):
-            call()

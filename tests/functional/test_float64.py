@@ -170,19 +170,6 @@ def test_refusals_have_one_message(queue):
             assert re.match(f"{name}: {ANSWER}", str(caught.value.args[0])), (name, number)
 
 
-@pytest.mark.parametrize(
-    ("call", "words"),
-    [
-        (lambda x: F.one_hot(x, 3), "one_hot: input must be int32 or int64, got float64"),
-        (lambda x: F.embedding(x, x), "embedding: input must be int32 or int64, got float64"),
-        (lambda x: F.where(x, x, x), "where: condition must have dtype bool, got float64"),
-    ],
-)
-def test_float64_indices_and_conditions_have_other_messages(call, words, queue):
-    with pytest.raises(TypeError, match=words):
-        call(to_device(np.ones((2, 3)), "float64", queue))
-
-
 def test_networks_in_float64(queue):
     """A solver's residual: derivatives of a small network with respect to its input."""
     net = nn.Sequential(nn.Linear(1, 8), nn.Tanh(), nn.Linear(8, 1)).to(queue).double()

@@ -51,6 +51,10 @@ INPUTS = {
         [nan, 1, nan, inf, -inf, inf, -inf, 0, 1, 2, BIG, 1, nan, -inf, 1],
         [1, nan, nan, 1, 1, inf, inf, -0.0, 1, 1, -BIG, inf, inf, nan, -inf],
     ],
+    "zeros twice": [
+        [0, -0.0, 0, 1, BIG, 0, 0, 0, -0.0, -5, -2, -2, 2, 1, inf, 5, -5, 1],
+        [0, 0, -0.0, 0, BIG, -1, 0.5, -1, -1, 3, 0, 0.5, 3, nan, 1, -inf, 3, inf],
+    ],
 }  # fmt: skip
 #: Functions as both libraries write them, by the input that they get.
 FUNCTIONS = {
@@ -153,6 +157,9 @@ FUNCTIONS = {
         "div(x[0], x[1], rounding_mode='floor')", "div(x[0], x[1], rounding_mode='trunc')",
         "floor_divide(x[0], x[1])", "logical_and(x[0], x[1])", "logical_or(x[0], x[1])",
         "logical_xor(x[0], x[1])", "kl_div(x[0], x[1], reduction='none')",
+    ],
+    "zeros twice": [
+        "atan2(x[0], x[1])", "pow(x[0], x[1])", "remainder(x[0], x[1])", "fmod(x[0], x[1])",
     ],
 }  # fmt: skip
 #: Intentional differences from PyTorch's algorithms, by case, or case and dtype,

@@ -131,22 +131,6 @@ def test_float16_converts_with_one_warning(queue, monkeypatch):
     assert float(actual) == 10.0
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "words"),
-    [
-        (lambda x: F.add(x, x[:, :3]), ValueError, "add: other must broadcast with input"),
-        (lambda x: F.mul(x, "2"), TypeError, "mul: other must be an array or a number, got str"),
-        (lambda x: F.where(x, x, x), TypeError, "where: condition must have dtype bool"),
-        (lambda x: F.exp("x"), TypeError, "exp"),
-        (lambda x: F.mul(x.astype("i1"), 1000), ValueError, "^mul: numbers must fit the dtype"),
-        (lambda x: F.sub(x.astype("u1"), 1000), ValueError, "^sub: numbers must fit the dtype"),
-    ],
-)
-def test_errors_name_the_argument(call, error, words, queue):
-    with pytest.raises(error, match=words):
-        call(to_device(np.ones((2, 4)), "float32", queue))
-
-
 def test_products_with_numbers_keep_the_sign_of_zero(queue):
     x = dpnp.asarray([0.0, -0.0, 2.0], dtype="f4", sycl_queue=queue)
     functions = {

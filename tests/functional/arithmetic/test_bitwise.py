@@ -46,10 +46,3 @@ def test_bits_of_pairs_of_dtypes(name, first, second, queue):
         actual = call(x, y)
         assert actual.dtype == target.dtype
         np.testing.assert_array_equal(dpnp.asnumpy(actual), target)
-
-
-@pytest.mark.parametrize("name", [*FUNCTIONS, "bitwise_not"])
-def test_floats_have_no_bits(name, queue):
-    x = dpnp.ones(3, dtype="f4", sycl_queue=queue)
-    with pytest.raises(TypeError, match=rf"{name}: operands must be integers or bool, got float32"):
-        getattr(F, name)(*[x] * (1 if name == "bitwise_not" else 2))

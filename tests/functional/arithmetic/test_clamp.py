@@ -79,20 +79,6 @@ def test_nan_propagates(queue):
     np.testing.assert_array_equal(dpnp.asnumpy(F.clamp(x, low)), [np.nan, np.nan, 1])
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "words"),
-    [
-        (lambda x: F.clamp(x), ValueError, "clamp: min or max must be given"),
-        (lambda x: F.clamp(x, x, 1.0), TypeError, "clamp: min and max must both be numbers or"),
-        (lambda x: F.clamp(x, "0"), TypeError, "clamp: min must be an array or a number, got str"),
-        (lambda x: F.clamp(x, x[:, :3]), ValueError, "clamp: min must broadcast with input"),
-    ],
-)
-def test_refused(call, error, words, queue):
-    with pytest.raises(error, match=words):
-        call(to_device(np.ones((2, 4)), "float32", queue))
-
-
 @pytest.mark.parametrize("bounds", [(np.nan, 1.0), (0.0, np.nan), (np.nan, None)], ids=str)
 def test_a_bound_that_is_nan_makes_all_nan(bounds, queue):
     x = dpnp.asarray([-2.0, 0.5, 3.0], dtype="f4", sycl_queue=queue)

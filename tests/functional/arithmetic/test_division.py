@@ -52,9 +52,3 @@ def test_integers(dtype, queue):
         np.testing.assert_array_equal(dpnp.asnumpy(actual), expected)
     assert F.div(arrays[0], 2, rounding_mode="floor").dtype == dtype
     assert F.div(arrays[0], 2.0, rounding_mode="floor").dtype == np.float32
-
-
-def test_refused_mode(queue):
-    x = to_device(np.ones(3), "float32", queue)
-    with pytest.raises(ValueError, match="div: rounding_mode must be None, 'trunc' or 'floor', "):
-        F.div(x, x, rounding_mode="ceil")

@@ -176,43 +176,6 @@ def test_gradient_of_an_empty_batch_is_zero(queue):
     assert not dpnp.asnumpy(dw).any()
 
 
-#: Arguments that are refused: error, shapes of input, weight, bias, other arguments, what it says.
-_REFUSED = [
-    (ValueError, (3, 5), (4, 3, 3, 3), None, {}, "input must have 4 or 3 axes"),
-    (ValueError, (1, 3, 0, 5), (4, 3, 3, 3), None, {}, "no empty axis"),
-    (ValueError, (1, 4, 5, 5), (4, 3, 3, 3), None, {}, r"4 input channels \(4 / groups=1\)"),
-    (ValueError, (1, 4, 5, 5), (4, 4, 3), None, {}, "weight must have 4 axes"),
-    (ValueError, (1, 4, 5, 5), (3, 2, 3, 3), None, {"groups": 2}, "groups=2 divides"),
-    (ValueError, (1, 4, 5, 5), (3, 4, 3, 3), None, {"groups": 3}, "groups must be"),
-    (ValueError, (1, 4, 5, 5), (3, 4, 3, 3), (4,), {}, r"bias must have shape \(3,\)"),
-    (ValueError, (1, 4, 5, 5), (3, 4, 3, 3), None, {"stride": 0}, "stride must be"),
-    (ValueError, (1, 4, 5, 5), (3, 4, 3, 3), None, {"padding": -1}, "padding must be"),
-    (ValueError, (1, 4, 5, 5), (3, 4, 3, 3), None, {"padding": (1, 1, 1)}, "padding must be"),
-    (ValueError, (1, 4, 5, 5), (3, 4, 3, 3), None, {"padding": "full"}, "'valid', 'same'"),
-    (ValueError, (1, 4, 5, 5), (3, 4, 3, 3), None, {"padding": "same", "stride": 2}, "'same'"),
-    (ValueError, (1, 4, 5, 5), (3, 4, 3, 3), None, {"dilation": 3}, "must fit into"),
-    (TypeError, (1, 4, 5, 5), (3, 4, 3, 3), None, {"stride": 1.5}, "stride must be an int"),
-]
-
-
-@pytest.mark.parametrize(("error", "x", "w", "b", "rest", "words"), _REFUSED)
-def test_refused(error, x, w, b, rest, words, queue):
-    arrays = [s and dpnp.ones(s, dtype="f4", sycl_queue=queue) for s in (x, w, b)]
-    with pytest.raises(error, match=f"conv2d: .*{words}"):
-        F.conv2d(*arrays, **rest)
-
-
-def test_refused_dtypes(queue):
-    x, w = (dpnp.ones(s, dtype="f4", sycl_queue=queue) for s in ((1, 3, 5, 5), (4, 3, 3, 3)))
-    with pytest.raises(TypeError, match="weight must have the dtype of input, float32, got bfl"):
-        F.conv2d(x, sycl_dnn.asarray(w, "bfloat16"))
-    with pytest.raises(TypeError, match="input must have a floating-point dtype"):
-        F.conv2d(x.astype("i4"), w.astype("i4"))
-    for name, arguments in (("input", ((1, 2), w)), ("weight", (x, [1])), ("bias", (x, w, "no"))):
-        with pytest.raises(TypeError, match=f"{name} must be a dpnp.ndarray or Array, got"):
-            F.conv2d(*arguments)
-
-
 @pytest.mark.parametrize("n", [1, 2])
 def test_one_pixel_is_computed_by_compiled_code(n, queue):
     rng = np.random.default_rng(n)

@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-import dpnp
-import pytest
 from functional.case import Case, Spec
 from functional.checks import FALLS_BACK, checked
 
@@ -66,22 +64,3 @@ _NARROW = ("signal", "image", "image-1x1", "image-groups", "image-depthwise", "i
 CASES += [case.as_dtype("bfloat16") for case in CASES if case.name in _NARROW]
 _HALF = CASES[3].as_dtype("float16")
 TestCases = checked([*CASES, _HALF], FALLS_BACK, sweep=2)
-
-
-#: Arguments that are refused: shapes of input, weight, bias, other arguments, what is said.
-_REFUSED = [
-    ((3, 5), (3, 4, 3, 3), None, {}, "input must have 4 or 3 axes"),
-    ((1, 4, 5, 5), (3, 4, 3, 3), None, {}, "4 input channels first"),
-    ((1, 4, 5, 5), (4, 4, 3), None, {}, "weight must have 4 axes"),
-    ((1, 4, 5, 5), (4, 2, 3, 3), None, {"groups": 3}, "groups must be"),
-    ((1, 4, 5, 5), (4, 2, 3, 3), (2,), {"groups": 2}, r"bias must have shape \(4,\)"),
-    ((1, 4, 5, 5), (4, 2, 3, 3), None, {"output_padding": 1}, "output_padding must be less"),
-    ((1, 4, 1, 1), (4, 2, 3, 3), None, {"padding": 2}, "padding must leave"),
-]
-
-
-@pytest.mark.parametrize(("x", "w", "b", "rest", "words"), _REFUSED)
-def test_refused(x, w, b, rest, words, queue):
-    arrays = [s and dpnp.ones(s, dtype="f4", sycl_queue=queue) for s in (x, w, b)]
-    with pytest.raises(ValueError, match=f"conv_transpose2d: .*{words}"):
-        F.conv_transpose2d(*arrays, **rest)

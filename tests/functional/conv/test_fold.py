@@ -5,7 +5,6 @@ import math
 
 import dpnp
 import numpy as np
-import pytest
 from functional.case import Spec
 from functional.checks import checked
 from functional.named import named
@@ -81,16 +80,3 @@ def test_windows_that_read_only_padding_have_zero_gradients(queue):
     (dx,) = pullback(to_device(np.ones(y.shape), "float32", queue))
     assert dx.shape == x.shape
     assert not dpnp.asnumpy(dx).any()
-
-
-@pytest.mark.parametrize(
-    ("call", "words"),
-    [
-        (lambda x: F.unfold(x, 5), "unfold: kernel_size must fit into the image"),
-        (lambda x: F.unfold(x[0], 2), "unfold: input must be of floats with 4 or 3 axes"),
-        (lambda x: F.fold(x, 4, 2), "fold: input must have a multiple of 4 rows and 9 columns"),
-    ],
-)
-def test_refusals(call, words, queue):
-    with pytest.raises(ValueError, match=words):
-        call(to_device(np.zeros((2, 3, 4)), "float32", queue))

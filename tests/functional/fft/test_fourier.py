@@ -173,27 +173,3 @@ def test_regions_in_narrow_dtypes_transform_float32(queue):
         assert str(F.matmul(z, F.transpose(z, 0, 1)).dtype) == "complex64"
     whole = sycl_dnn.compile(lambda x: F.fft.irfft(F.fft.rfft(x * 2), n=8), dtype="bfloat16")
     np.testing.assert_allclose(whole(x).asnumpy(), 2 * x.asnumpy(), rtol=2e-2, atol=2e-2)
-
-
-def test_rules_of_arguments(queue):
-    x, z = on(queue, np.ones((3, 4), "f4"), np.ones((3, 4), "c8"))
-    half = F.astype(x, "float16")
-    for call, error, message in (
-        (lambda: F.fft.rfft(z), TypeError, "rfft: input must be real, got complex64"),
-        (lambda: F.fft.ihfft(z), TypeError, "ihfft: input must be real"),
-        (lambda: F.fft.fft(half), TypeError, "fft: input must be float32, float64 or complex"),
-        (lambda: F.fft.fft(x, n=0), ValueError, "fft: n must be at least 1, got 0"),
-        (lambda: F.fft.irfft(x[:, :1]), ValueError, "irfft: n must be at least 1, got 0"),
-        (lambda: F.fft.fft(x, dim=2), ValueError, "fft: dim must be in"),
-        (lambda: F.fft.fft(x, norm="both"), ValueError, "fft: norm must be one of backward"),
-        (lambda: F.fft.fft(F.sum(x)), ValueError, "fft: input must have an axis"),
-        (lambda: F.fft.fftn(x, dim=(0, 0)), ValueError, "fftn: dim must name axes of shape"),
-        (lambda: F.fft.fftn(x, s=(1, 2, 3)), ValueError, "fftn: s must have at most 2 sizes"),
-        (lambda: F.fft.fft2(x, s=(1,)), ValueError, "fft2: s must have a size for each of dim"),
-        (lambda: F.fft.rfftn(F.sum(x)), ValueError, "rfftn: dim must name at least one axis"),
-        (lambda: F.fft.fftfreq(0), ValueError, "fftfreq: n must be at least 1"),
-        (lambda: F.fft.fftfreq(3, 0), ValueError, "fftfreq: d must not be 0"),
-        (lambda: F.fft.fftshift(3), TypeError, "fftshift"),
-    ):  # fmt: skip
-        with pytest.raises(error, match=message):
-            call()

@@ -3,7 +3,6 @@
 
 import dpnp
 import numpy as np
-import pytest
 from functional.case import Spec
 from functional.checks import checked
 from functional.named import of_words
@@ -36,29 +35,3 @@ def test_indices_from_the_end_and_out_of_range(queue):
     few = F.masked_scatter(x, x > 0, x[:2] * 2).asnumpy()
     np.testing.assert_array_equal(few, [2, 4, np.nan])
     assert F.slice_scatter(x, x[:0], 0, 3).asnumpy().tolist() == [1, 2, 3]
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "words"),
-    [
-        (lambda x, i: F.index_add(x, 0, x, x), TypeError, "index_add: index must"),
-        (lambda x, i: F.index_add(x, 0, i, x[:1]), ValueError, "source must have shape"),
-        (lambda x, i: F.index_add(x, 0, i, 1.0), TypeError, "source must be an array"),
-        (lambda x, i: F.index_add(x[:2], 0, i, x[:2].astype("i8")), TypeError, "must have dtype"),
-        (lambda x, i: F.index_copy(x, 1, i[None], x), ValueError, "index must have at most one"),
-        (lambda x, i: F.index_copy(x, 1, i, x), ValueError, r"source must have shape \(4, 2\)"),
-        (lambda x, i: F.index_fill(x, 1, i, x), ValueError, "value must have no axes"),
-        (lambda x, i: F.take(x, x), TypeError, "take: index must be int32 or int64, got float32"),
-        (lambda x, i: F.take(x[:0], i), ValueError, "take: input must have elements"),
-        (lambda x, i: F.slice_scatter(x, x, 1, 1), ValueError, r"src must have shape \(4, 4\)"),
-        (lambda x, i: F.slice_scatter(x, x, step=0), ValueError, "step must be at least 1"),
-        (lambda x, i: F.select_scatter(x, x[0], 0, 4), ValueError, r"index must be in \[-4, 3\]"),
-        (lambda x, i: F.masked_scatter(x, x, x), TypeError, "mask must have dtype bool"),
-        (lambda x, i: F.masked_scatter(x, x[:, :2] > 0, x), ValueError, "mask must broadcast"),
-        (lambda x, i: F.masked_scatter(x, x > 0, i), TypeError, "source must have dtype float32"),
-    ],
-)
-def test_wrong_arguments_are_refused(call, error, words, queue):
-    x = dpnp.ones((4, 5), dtype="f4", sycl_queue=queue)
-    with pytest.raises(error, match=words):
-        call(x, dpnp.asarray([0, 1], sycl_queue=queue))

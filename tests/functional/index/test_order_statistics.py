@@ -3,7 +3,6 @@
 
 import dpnp
 import numpy as np
-import pytest
 from functional.case import Case, Spec
 from functional.checks import checked
 from functional.torch_functions import of_torch
@@ -56,30 +55,6 @@ def test_equal_elements_share_the_gradient_of_a_median(queue):
     assert slope(x).asnumpy().tolist() == [[2, 0], [2, 0]]
     x[0, 1] = np.nan
     np.testing.assert_array_equal(slope(x).asnumpy(), [[0, np.nan], [0, 0]])
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "words"),
-    [
-        (lambda x: F.kthvalue(x, 4), ValueError, "kthvalue: k must be at most 3, got 4"),
-        (lambda x: F.kthvalue(x, 0), ValueError, "kthvalue: k must be at least 1, got 0"),
-        (lambda x: F.median(x, 2), ValueError, r"median: dim must be in \[-2, 1\], got 2"),
-        (lambda x: F.median(x[:, :0], 1), ValueError, "median: input must not be empty along dim"),
-        (lambda x: F.quantile(x, 1.5), ValueError, r"quantile: q must be in \[0, 1\], got 1.5"),
-        (lambda x: F.quantile(x, x), ValueError, "q must be a number or float32 with at most one"),
-        (lambda x: F.quantile(x[:0], 0.5), ValueError, "quantile: input must not be empty"),
-        (
-            lambda x: F.quantile(x, 0.5, interpolation="odd"),
-            ValueError,
-            "interpolation must be one",
-        ),
-        (lambda x: F.nanquantile(F.astype(x, "int32"), 0.5), TypeError, "must be float32 or"),
-        (lambda x: F.median(F.astype(x[:0], "int32")), ValueError, "median: input must not be"),
-    ],
-)
-def test_wrong_arguments_are_refused(call, error, words, queue):
-    with pytest.raises(error, match=words):
-        call(dpnp.ones((2, 3), dtype="f4", sycl_queue=queue))
 
 
 def test_no_elements(queue):

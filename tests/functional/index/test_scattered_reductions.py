@@ -88,26 +88,3 @@ def test_integers(dtype, queue):
         found = F.scatter_reduce(x, 0, index, x, reduce)
         assert (found.dtype, found.tolist()) == (dtype, values)
     assert F.scatter_reduce(x, 0, index, x, "amin", include_self=False).tolist() == [1, 2, 3]
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "words"),
-    [
-        (
-            lambda x, i: F.scatter_reduce(x, 0, i, x, "max"),
-            ValueError,
-            "reduce must .*'max'",
-        ),
-        (lambda x, i: F.scatter_reduce(x, 0, i, 1.0, "sum"), TypeError, "src must be an array"),
-        (
-            lambda x, i: F.scatter_reduce(x, 0, i, i, "sum"),
-            TypeError,
-            "src must have dtype",
-        ),
-        (lambda x, i: F.scatter_reduce(x > 0, 0, i, x > 0, "amax"), TypeError, "must not be bool"),
-    ],
-)
-def test_wrong_arguments_are_refused(call, error, words, queue):
-    x = dpnp.ones(3, dtype="f4", sycl_queue=queue)
-    with pytest.raises(error, match=words):
-        call(x, dpnp.zeros(3, dtype="i8", sycl_queue=queue))

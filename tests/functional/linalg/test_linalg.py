@@ -141,36 +141,12 @@ def test_modules_find_the_namespace(queue):
     assert set(F.linalg.__all__) <= set(dir(F.linalg))
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "words"),
-    [
-        (lambda L, x: L.inv(x[:, :2]), ValueError, r"inv: A must be square, got shape \(3, 2, 3\)"),
-        (lambda L, x: L.inv(x[0, 0]), ValueError, "inv: A must have at least 2 axes"),
-        (lambda L, x: L.inv(x.astype("i4")), TypeError, "inv: A must be float32 or float64, got"),
-        (lambda L, x: L.solve(x, x[:, :2]), ValueError, "solve: B must have 3 rows for A"),
-        (lambda L, x: L.solve(x, x[:2]), ValueError, "solve: batches must broadcast"),
-        (lambda L, x: L.solve(x, x[0, 0], left=False), ValueError, "left must be True for vectors"),
-        (lambda L, x: L.solve(x, x.astype("i4")), TypeError, "solve: B must have dtype float32"),
-        (lambda L, x: L.eigh(x, "Q"), ValueError, "eigh: UPLO must be 'L' or 'U', got 'Q'"),
-        (lambda L, x: L.qr(x, "R"), ValueError, "qr: mode must be 'reduced'"),
-        (lambda L, x: L.matrix_norm(x, 3), ValueError, "matrix_norm: ord must be one of"),
-        (lambda L, x: L.matrix_norm(x, 2, (1, 1)), ValueError, "dim must be two different axes"),
-        (lambda L, x: L.vector_norm(x, "fro"), TypeError, "vector_norm: ord must be a number"),
-        (lambda L, x: L.norm(x, 2), ValueError, "norm: dim must name one or two axes"),
-        (lambda L, x: L.norm(x, "fro", 1), ValueError, "ord must be a number for vectors"),
-        (lambda L, x: L.cond(x[:, :2], 1), ValueError, "cond"),
-        (lambda L, x: L.multi_dot([x[0]]), ValueError, "multi_dot: tensors must be at least 2"),
-        (lambda L, x: L.multi_dot([x, x]), ValueError, r"tensors\[0\] must have 2 axes"),
-        (lambda L, x: L.multi_dot([x[0], x[0, :2]]), ValueError, "must have matching shapes"),
-        (lambda L, x: sycl_dnn.grad(lambda x: L.svd(x)[0].sum())(x[:, :2]), NotDifferentiable,
-         "svd: full_matrices must be False"),
-        (lambda L, x: sycl_dnn.grad(lambda x: L.qr(x, "complete")[0].sum())(x[:, :, :2]),
-         NotDifferentiable, "qr: mode 'complete' must not be differentiated"),
-    ],
-)  # fmt: skip
-def test_wrong_arguments_are_refused(call, error, words, queue):
-    with pytest.raises(error, match=words):
-        call(F.linalg, _matrices((3, 3, 3), queue))
+def test_whole_factors_are_not_differentiated(queue):
+    x = _matrices((3, 3, 3), queue)
+    with pytest.raises(NotDifferentiable, match="svd: full_matrices must be False"):
+        sycl_dnn.grad(lambda x: F.linalg.svd(x)[0].sum())(x[:, :2])
+    with pytest.raises(NotDifferentiable, match="qr: mode 'complete' must not be differentiated"):
+        sycl_dnn.grad(lambda x: F.linalg.qr(x, "complete")[0].sum())(x[:, :, :2])
 
 
 @pytest.mark.parametrize("order", ["fro", "nuc", 1, -1, np.inf])
@@ -205,15 +181,3 @@ def test_least_squares_are_those_of_numpy(of_a, of_b, queue):
 
     gradient = sycl_dnn.grad(lambda a: F.sum(F.linalg.lstsq(a, b).solution ** 3))(a)
     np.testing.assert_allclose(gradient.asnumpy(), sycl_dnn.grad(by_inverse)(a).asnumpy(), 1e-8)
-
-
-def test_least_squares_refuse_other_shapes(queue):
-    a = _matrices((4, 3), queue)
-    for b, error, words in (
-        (_matrices((3, 2), queue), ValueError, "b must have 4 rows for A"),
-        (_matrices((4, 2), queue, "f8"), TypeError, "b must have dtype float32"),
-    ):
-        with pytest.raises(error, match=f"lstsq: {words}"):
-            F.linalg.lstsq(a, b)
-    with pytest.raises(ValueError, match="driver must be one of LAPACK's four, got 'qr'"):
-        F.linalg.lstsq(a, a, driver="qr")

@@ -125,18 +125,7 @@ def test_unused_probabilities_are_not_read(queue):
     np.testing.assert_allclose(float(result), 2 * np.log(3), rtol=1e-6)
 
 
-def test_invalid_arguments_are_named(queue):
-    x = dpnp.ones((5, 2, 4), dtype="f4", sycl_queue=queue)
-    targets = dpnp.ones((2, 3), dtype="i8", sycl_queue=queue)
-    single = F.ctc_loss(F.log_softmax(x[:, 0], 1), targets[0], 5, 3, reduction="none")
-    assert single.shape == ()
-    for call, words in (
-        (lambda: F.ctc_loss(x, targets, (5, 5), (3, 3), blank=4), "blank must be in"),
-        (lambda: F.ctc_loss(x, targets, (5,), (3, 3)), "input_lengths must be 2 numbers"),
-        (lambda: F.ctc_loss(x, targets, (5, 5), (3, 4)), "target_lengths must be at most 3"),
-        (lambda: F.ctc_loss(x, targets[:1], (5, 5), (3, 3)), "targets must have shape"),
-        (lambda: F.ctc_loss(x, targets, (5, 6), (3, 3)), "input_lengths must be at most 5, got 6"),
-        (lambda: F.ctc_loss(x, targets[0], (5, 5), (1, 1)), "target_lengths must have the sum 3"),
-    ):
-        with pytest.raises(ValueError, match=f"ctc_loss: {words}"):
-            call()
+def test_one_sequence_without_a_batch(queue):
+    x = dpnp.ones((5, 4), dtype="f4", sycl_queue=queue)
+    target = dpnp.ones(3, dtype="i8", sycl_queue=queue)
+    assert F.ctc_loss(F.log_softmax(x, 1), target, 5, 3, reduction="none").shape == ()

@@ -112,34 +112,3 @@ def test_running_statistics_of_instances(layout, queue):
     batch = values.mean(axis=(2, 3)).mean(0), values.var(axis=(2, 3), ddof=1).mean(0)
     np.testing.assert_allclose(to_numpy(mean), 0.75 * old_mean + 0.25 * batch[0], rtol=1e-5)
     np.testing.assert_allclose(to_numpy(var), 0.75 * old_var + 0.25 * batch[1], rtol=1e-5)
-
-
-_REFUSED = [
-    (F.group_norm, ((4, 6, 5), 4), "group_norm: num_groups must divide the 6 channels, got 4"),
-    (F.group_norm, ((4, 6, 5), 0), "group_norm: num_groups must divide"),
-    (F.group_norm, ((4,), 1), r"group_norm: input must have shape \(N, C, \*S\)"),
-    (F.group_norm, ((1, 6, 1), 6), "group_norm: input must have more than 1 value per group"),
-    (F.group_norm, ((4, 6, 5), 2, (5,)), r"group_norm: weight must have shape \(6,\), got \(5,\)"),
-    (F.group_norm, ((4, 6, 5), 2, (6,), (6,), -1.0), "group_norm: eps must not be negative"),
-    (F.instance_norm, ((4, 6, 1),), "instance_norm: input must have more than 1 position"),
-    (F.instance_norm, ((4,),), r"instance_norm: input must have shape \(N, C, \*S\)"),
-    (F.instance_norm, ((4, 6, 5), (6,)), "instance_norm: running_mean and running_var must both"),
-    (F.instance_norm, ((4, 6, 5), None, None, None, None, False), "running_mean must be an array"),
-    (F.instance_norm, ((4, 6, 5), None, None, (5,)), r"weight must have shape \(6,\)"),
-]
-
-
-@pytest.mark.parametrize(("function", "arguments", "words"), _REFUSED)
-def test_refused(function, arguments, words, queue):
-    args = [_made(queue, *a) if isinstance(a, tuple) else a for a in arguments]
-    with pytest.raises(ValueError, match=words):
-        function(*args)
-
-
-def test_refused_types(queue):
-    x = dpnp.ones((4, 6, 5), dtype="i4", sycl_queue=queue)
-    for call in (lambda: F.group_norm(x, 2), lambda: F.instance_norm(x)):
-        with pytest.raises(TypeError, match="input must have a float"):
-            call()
-    with pytest.raises(TypeError, match="momentum must be a number"):
-        F.instance_norm(x.astype("f4"), momentum=None)

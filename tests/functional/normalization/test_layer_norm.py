@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import dpnp
 import numpy as np
-import pytest
 from functional.case import Case, Spec
 from functional.checks import checked
 from functional.on_device import to_numpy
@@ -85,30 +84,3 @@ def test_a_weight_converted_twice_has_one_gradient_each(queue):
     np.testing.assert_allclose(
         to_numpy(narrow), to_numpy(wide), atol=0.03 * abs(to_numpy(wide)).max()
     )
-
-
-_REFUSED = [
-    (TypeError, (3,), {}, "normalized_shape must be a sequence", 3),
-    (ValueError, (), {}, r"normalized_shape must be the last axes of \(4, 3\), got \(\)", None),
-    (ValueError, (4,), {}, "normalized_shape must be the last axes", None),
-    (ValueError, (2, 4, 3), {}, "normalized_shape must be the last axes", None),
-    (ValueError, (3,), {"weight": (4,)}, r"weight must have shape \(3,\), got \(4,\)", None),
-    (ValueError, (3,), {"eps": -1.0}, "eps must not be negative, got -1.0", None),
-]
-
-
-@pytest.mark.parametrize(("error", "shape", "provided", "words", "raw"), _REFUSED)
-def test_refused(error, shape, provided, words, raw, queue):
-    ones = lambda s: dpnp.ones(s, dtype="f4", sycl_queue=queue)  # noqa: E731
-    provided = {n: ones(v) if isinstance(v, tuple) else v for n, v in provided.items()}
-    for function in (F.layer_norm, F.rms_norm):
-        with pytest.raises(error, match=f"{function.__name__}: {words}"):
-            function(ones((4, 3)), shape if raw is None else raw, **provided)
-
-
-def test_refused_dtypes(queue):
-    x = dpnp.ones((4, 3), dtype="i4", sycl_queue=queue)
-    with pytest.raises(TypeError, match="layer_norm: input must have a float"):
-        F.layer_norm(x, (3,))
-    with pytest.raises(TypeError, match="layer_norm: weight must have a float"):
-        F.layer_norm(x.astype("f4"), (3,), x[0])

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 import numpy as np
-import pytest
 from functional.case import Case, Spec
 from functional.checks import checked
 from functional.on_device import to_device, to_numpy
@@ -36,20 +35,6 @@ CASES += [case("2d", dtype) for dtype in ("bfloat16", "float16")]
 TestCases = checked(CASES, sweep=2)
 
 
-@pytest.mark.parametrize("rank", [1, 2, 3])
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_after_max_pool(rank, dtype, queue):
-    """The maxima are where they were, and pooling again finds them."""
-    values = np.random.default_rng(0).permutation(2 * 3 * 6**rank).reshape(2, 3, *[6] * rank) % 251
-    x = to_device(values, dtype, queue)
-    pool, unpool = (getattr(F, f"{n}{rank}d") for n in ("max_pool", "max_unpool"))
-    y, indices = pool(x, 2, return_indices=True)
-    back = to_numpy(unpool(y, indices, 2))
-    at = back != 0
-    np.testing.assert_array_equal(back[at], values[at])
-    assert at.sum() == (to_numpy(y) != 0).sum()
-
-
 def test_indices_out_of_range_are_ignored(queue):
     x = to_device(np.arange(1, 5).reshape(1, 1, 2, 2), "float32", queue)
     indices = to_device(np.array([0, 16, -1, 5]).reshape(1, 1, 2, 2), "int64", queue)
@@ -59,25 +44,3 @@ def test_indices_out_of_range_are_ignored(queue):
     assert np.count_nonzero(actual) == 2
     grad = pullback(to_device(np.arange(16).reshape(1, 1, 4, 4) + 1, "float32", queue))[0]
     np.testing.assert_array_equal(to_numpy(grad).ravel(), [1, 0, 0, 6])
-
-
-@pytest.mark.parametrize(
-    ("change", "error", "words"),
-    [
-        ({"indices": ((1, 1, 2, 2), "int32")}, TypeError, "indices must have dtype int64, got"),
-        ({"indices": ((1, 1, 2, 3), "int64")}, ValueError, "indices must have the shape of input"),
-        ({"output_size": (6, 4)}, ValueError, r"output_size must differ from \(4, 4\) by less"),
-        ({"output_size": (4,)}, ValueError, "output_size must be 2 sizes"),
-        ({"kernel_size": 0}, ValueError, "kernel_size must be an int or 2 of them"),
-        ({"padding": 3}, ValueError, "output_size must be positive"),
-        ({"input": ((2, 2), "float32")}, ValueError, "input must have shape"),
-    ],
-)
-def test_refused(change, error, words, queue):
-    provided = {"input": ((1, 1, 2, 2), "float32"), "indices": ((1, 1, 2, 2), "int64"),
-             "kernel_size": 2} | change  # fmt: skip
-    provided |= {
-        n: to_device(np.zeros(provided[n][0]), provided[n][1], queue) for n in ("input", "indices")
-    }
-    with pytest.raises(error, match=f"max_unpool2d: {words}"):
-        F.max_unpool2d(**provided)

@@ -144,38 +144,6 @@ def test_maxima_of_integers(dtype, wants_indices, queue):
         assert (array == truth).all()
 
 
-#: Calls that are refused: function, arguments after a (2, 3, 6, 6) input, what is said.
-_REFUSED = [
-    ("max_pool2d", (0,), {}, "kernel_size must be"),
-    ("max_pool2d", (7,), {}, "kernel must fit into"),
-    ("max_pool2d", (2, 2, 2), {}, "padding must be at most half"),
-    ("max_pool2d", ((2, 2, 2),), {}, "kernel_size must be"),
-    ("max_pool1d", (2,), {}, "input must have 3 or 2 axes"),
-    ("max_pool2d", (2,), {"stride": 0}, "stride must be"),
-    ("avg_pool2d", (2,), {"divisor_override": 0}, "divisor_override must be"),
-    ("avg_pool2d", (3, 1, 2), {}, "padding must be at most half"),
-    ("adaptive_avg_pool2d", (0,), {}, "output_size must be"),
-    ("adaptive_max_pool2d", ((2**32 + 1, 1),), {}, "output_size must need at most 4096 kinds"),
-    ("adaptive_avg_pool2d", ((2, 2, 2),), {}, "output_size must be"),
-    ("lp_pool2d", (0, 2), {}, "norm_type must be"),
-]
-
-
-@pytest.mark.parametrize(("function", "args", "kwargs", "words"), _REFUSED)
-def test_refused(function, args, kwargs, words, queue):
-    x = dpnp.ones((2, 3, 6, 6), dtype="f4", sycl_queue=queue)
-    with pytest.raises(ValueError, match=f"{function}: .*{words}"):
-        getattr(F, function)(x, *args, **kwargs)
-
-
-def test_refused_dtypes(queue):
-    x = dpnp.ones((2, 3, 6, 6), dtype="i8", sycl_queue=queue)
-    with pytest.raises(TypeError, match="max_pool2d: input must have a floating-point dtype or in"):
-        F.max_pool2d(x, 2)
-    with pytest.raises(TypeError, match="avg_pool2d: input must have a floating-point dtype, got"):
-        F.avg_pool2d(x, 2)
-
-
 @pytest.mark.parametrize("kind", ["device", "shared", "host"])
 @pytest.mark.parametrize(
     ("name", "size"), [("max_pool2d", 2), ("adaptive_max_pool2d", 4)], ids=["max", "adaptive"]

@@ -126,27 +126,3 @@ def test_expanded_arrays_of_float64(queue):
     y = F.expand(to_device(columns, "float64", queue), (5, 4, 2))
     expected = np.broadcast_to(rows[:, None], (3, 4)) @ np.broadcast_to(columns, (5, 4, 2))
     np.testing.assert_allclose(dpnp.asnumpy(F.matmul(x, y)), expected, rtol=1e-15)
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "words"),
-    [
-        (lambda x: F.linear(x, x[:, :3]), ValueError, "linear: weight must have shape"),
-        (lambda x: F.linear(x, x, x[:, 0]), None, ""),
-        (lambda x: F.linear(x, x, x[0]), ValueError, r"linear: bias must have shape \(2,\)"),
-        (lambda x: F.linear(x, x.astype("float16")), TypeError, "linear: weight must have the dty"),
-        (lambda x: F.matmul(x, x), ValueError, "matmul: other must have 4 rows"),
-        (lambda x: F.matmul(x, x[0, 0]), ValueError, "matmul: input and other must have an axis"),
-        (lambda x: F.mm(x, x[0]), ValueError, "mm: mat2 must have 2 axes"),
-        (lambda x: F.bmm(x, x), ValueError, "bmm: input must have 3 axes"),
-        (lambda x: F.addmm(x, x, x.T), ValueError, r"addmm: input must broadcast to \(2, 2\)"),
-        (lambda x: F.bilinear(x, x, x), ValueError, "bilinear: weight must have shape"),
-    ],
-)
-def test_errors_name_the_argument(call, error, words, queue):
-    x = to_device(np.ones((2, 4)), "float32", queue)
-    if error is None:
-        call(x)
-        return
-    with pytest.raises(error, match=words):
-        call(x)

@@ -75,27 +75,3 @@ def test_dynamic_scales_of_zeros(queue):
     for symmetric in (True, False):
         q = F.quantize_dynamic(array(np.zeros((2, 4)), queue), axis=0, symmetric=symmetric)
         assert not dpnp.asnumpy(F.dequantize(q)).any()
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "words"),
-    [
-        (lambda x, q: F.quantize(x, array([1.0], q), axis=0), ValueError,
-         r"quantize: scale must have shape \(4,\)"),
-        (lambda x, q: F.quantize(x, array(1, q, "int32")), TypeError,
-         "quantize: scale must have dtype float32"),
-        (lambda x, q: F.quantize(x, array(1.0, q), dtype="int2"), ValueError,
-         "quantize: dtype must be one of int8"),
-        (lambda x, q: F.quantize(x, array(1.0, q), group_size=2), ValueError,
-         "quantize: axis must be given"),
-        (lambda x, q: F.quantize(x, array(1.0, q), axis=1, group_size=3), ValueError,
-         "quantize: group_size must divide"),
-        (lambda x, q: F.quantize(x[:, :7], array(1.0, q), dtype="int4"), ValueError,
-         "quantize: the last axis must be even"),
-        (lambda x, q: F.quantize_dynamic(x[:0]), ValueError, "quantize_dynamic: input must not be"),
-        (lambda x, q: F.dequantize(x), TypeError, "dequantize: input must be a QuantizedTensor"),
-    ],
-)  # fmt: skip
-def test_errors_name_the_argument(call, error, words, queue):
-    with pytest.raises(error, match=words):
-        call(array(np.ones((4, 8)), queue), queue)

@@ -131,27 +131,3 @@ def test_frozen_weights_are_packed_once(queue):
     # A GPU without a fast kernel for 8-bit integers takes the weights as they are.
     assert len(frozen.data.packed) == queue.sycl_device.is_cpu
     _check(actual, _convolved(x.numbers, w.numbers, np.zeros(16), 2), None)
-
-
-def _with(queue, **changes):
-    return Sample(queue, (4, 8)).tensor._replace(**changes)
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "words"),
-    [
-        (lambda x, q: F.quantized_linear(_with(q), _with(q, axis=1)), ValueError,
-         "quantized_linear: scale of weight must have shape"),
-        (lambda x, q: F.quantized_linear(_with(q), _with(q), out_dtype="int8"), ValueError,
-         "quantized_linear: out_scale must be given with out_dtype int8"),
-        (lambda x, q: F.quantized_linear(_with(q), _with(q), x[0]), ValueError,
-         r"quantized_linear: bias must have shape \(4,\)"),
-        (lambda x, q: F.quantized_matmul(_with(q), _with(q)), ValueError,
-         "quantized_matmul: other must have shape"),
-        (lambda x, q: F.quantized_conv2d(_with(q), _with(q)), ValueError,
-         "quantized_conv2d: input must have 4 or 3 axes"),
-    ],
-)  # fmt: skip
-def test_errors_name_the_argument(call, error, words, queue):
-    with pytest.raises(error, match=words):
-        call(array(np.ones((4, 8)), queue), queue)

@@ -176,44 +176,6 @@ def test_each_call_draws_a_new_mask(queue):
     assert np.isfinite(to_numpy(pullback((y[0], None))[0])).all()
 
 
-@pytest.mark.parametrize(
-    ("change", "error", "words"),
-    [
-        ({"x": (3, 2, 4, 1)}, ValueError, "lstm: input must have 3 axes"),
-        ({"x": (0, 2, 4)}, ValueError, "lstm: input must have .* at least one step"),
-        ({"x": (3, 2, 6)}, ValueError, r"params must have weight_ih of shape \(20, 6\)"),
-        ({"hx": (1, 3, 5)}, ValueError, r"lstm: hx must have shape \(1, 2, 5\)"),
-        ({"num_layers": 2}, ValueError, "params must be 4 arrays for each of 2 layers"),
-        ({"num_layers": 0}, ValueError, "num_layers must be at least 1"),
-        ({"bias": False}, ValueError, "params must be 2 arrays"),
-        ({"dropout": 1.5}, ValueError, r"dropout must be in \[0, 1\], got 1.5"),
-    ],
-)
-def test_refusals(change, error, words, queue):
-    x, hx, params = _arrays("lstm", queue)
-    change = dict(change)
-    if "x" in change:
-        x = dpnp.zeros(change.pop("x"), dtype="float32", sycl_queue=queue)
-    if "hx" in change:
-        hx = (dpnp.zeros(change.pop("hx"), dtype="float32", sycl_queue=queue), hx[1])
-    with pytest.raises(error, match=words):
-        F.lstm(x, hx, params, **change)
-
-
-def test_dtypes_must_agree(queue):
-    x, hx, params = _arrays("gru", queue)
-    with pytest.raises(TypeError, match="gru: params must have the dtype of input, float32"):
-        F.gru(x, hx, [p.astype("float16") for p in params])
-    with pytest.raises(TypeError, match="gru: hx must have the dtype of input"):
-        F.gru(x, hx.astype("float16"), params)
-    with pytest.raises(TypeError, match="gru: input must be float32, bfloat16, float16, got int"):
-        F.gru(x.astype("int32"), hx, params)
-    with pytest.raises(TypeError, match="gru: hx must be an array or None, got a tuple"):
-        F.gru(x, (hx, hx), params)
-    with pytest.raises(TypeError, match="lstm: hx must be a pair of arrays or None"):
-        F.lstm(x, hx, params)
-
-
 # --- Packed sequences
 
 
@@ -247,9 +209,3 @@ def test_gradients_ignore_the_padding(queue):
     np.testing.assert_array_equal(dpnp.asnumpy(y)[:, :, 0], [[2, 2], [2, 0], [2, 0]])
     (gradient,) = pullback(dpnp.ones_like(y))
     np.testing.assert_array_equal(dpnp.asnumpy(gradient)[:, :, 0], [[2, 2], [2, 0], [2, 0]])
-    with pytest.raises(ValueError, match="pack_padded_sequence: lengths must fall"):
-        F.pack_padded_sequence(x, (1, 3))
-    with pytest.raises(ValueError, match="pack_padded_sequence: lengths must be 2 numbers"):
-        F.pack_padded_sequence(x, (4, 3))
-    with pytest.raises(ValueError, match="pad_packed_sequence: total_length must be at least 3"):
-        F.pad_packed_sequence(F.pack_padded_sequence(x, (3, 1)), total_length=2)

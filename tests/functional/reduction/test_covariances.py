@@ -36,18 +36,3 @@ def test_differences_of_bools_and_integers(queue):
     assert F.diff(x).asnumpy().tolist() == [-2, 0]
     assert F.diff(x > 2).asnumpy().tolist() == [True, False]
     assert F.diff(x, 5).shape == (0,)
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "words"),
-    [
-        (lambda x: F.trace(x[0]), ValueError, "trace: input must have 2 axes"),
-        (lambda x: F.cov(x[None]), ValueError, "cov: input must have at most 2 axes"),
-        (lambda x: F.cov(x > 0), TypeError, "cov: input must not be bool"),
-        (lambda x: F.cov(x, aweights=x), ValueError, r"cov: aweights must have shape \(5,\)"),
-        (lambda x: F.diff(x, -1), ValueError, "diff: n must be at least 0, got -1"),
-    ],
-)
-def test_wrong_arguments_are_refused(call, error, words, queue):
-    with pytest.raises(error, match=words):
-        call(dpnp.ones((4, 5), dtype="f4", sycl_queue=queue))

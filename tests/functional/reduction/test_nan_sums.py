@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sums and means without NaN, counts, and both extremes."""
 
-import dpnp
-import numpy as np
-import pytest
 from functional.case import Case, Spec
 from functional.checks import checked
 from functional.torch_functions import of_torch
@@ -28,16 +25,3 @@ CASES = [
     _case("aminmax"), _case("aminmax", dim=1, keepdim=True),
 ]  # fmt: skip
 TestCases = checked(CASES, sweep=2, may_be_slow=True)
-
-
-def test_nan_and_dtypes(queue):
-    nan = np.nan
-    x = dpnp.asarray([[1, nan, 3], [nan] * 3, [0, 0, 2]], dtype="f4", sycl_queue=queue)
-    np.testing.assert_array_equal(F.nansum(x, 1).asnumpy(), [4, 0, 2])
-    np.testing.assert_allclose(F.nanmean(x, 1).asnumpy(), [2, nan, 2 / 3], rtol=1e-6)
-    assert F.count_nonzero(x, 1).asnumpy().tolist() == [3, 3, 1]
-    assert F.nansum(x, dtype="float16").dtype == "float16"
-    whole = dpnp.asarray([1, 0, 3], sycl_queue=queue)
-    assert F.nansum(whole.astype("i1")).dtype == F.count_nonzero(whole).dtype == "int64"
-    with pytest.raises(TypeError, match="nanmean: input must"):
-        F.nanmean(whole)

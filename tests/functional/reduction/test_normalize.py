@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-import dpnp
 import numpy as np
-import pytest
 from functional.case import Case, Spec
 from functional.checks import checked
 
@@ -31,13 +29,3 @@ CASES = [
 ]  # fmt: skip
 CASES += [c.as_dtype("bfloat16") for c in CASES if c.name in ("rows", "channels", "channels-last")]
 TestCases = checked(CASES, sweep=3)
-
-
-def test_refused(queue):
-    x = dpnp.ones((2, 3), dtype="f4", sycl_queue=queue)
-    with pytest.raises(ValueError, match="normalize: eps must not be negative"):
-        F.normalize(x, eps=-1.0)
-    with pytest.raises(TypeError, match="normalize: input must have a float"):
-        F.normalize(x.astype("i4"))
-    with pytest.raises((ValueError, IndexError), match="dim"):
-        F.normalize(x, dim=5)

@@ -3,7 +3,6 @@
 
 import dpnp
 import numpy as np
-import pytest
 from functional.case import Spec
 from functional.checks import checked
 from functional.named import LAYOUTS, X, named
@@ -43,20 +42,3 @@ TestCases = checked(CASES, sweep=2, may_be_slow=[c for c in CASES if c.function 
 def test_nan_off_the_diagonal_does_not_leak(queue):
     x = dpnp.asarray(np.array([np.nan, 1.0], "f4"), sycl_queue=queue)
     np.testing.assert_array_equal(dpnp.asnumpy(F.diag(x)), [[np.nan, 0], [0, 1]])
-
-
-@pytest.mark.parametrize(
-    ("call", "words"),
-    [
-        (lambda x: F.rot90(x, 1, (0, 0)), "rot90: dims must be two different axes"),
-        (lambda x: F.unbind(x.sum()), "unbind: input must have an axis"),
-        (lambda x: F.select(x, 0, 2), "select: index must be less than 2, got 2"),
-        (lambda x: F.movedim(x, (0, 0), (0, 1)), "must name as many axes, each once"),
-        (lambda x: F.diagonal(x, 0, 1, 1), "diagonal: dim1 and dim2 must differ"),
-        (lambda x: F.diag(x[None]), "diag: input must have 1 or 2 axes"),
-        (lambda x: F.hstack([]), "hstack: tensors must"),
-    ],
-)
-def test_refused(call, words, queue):
-    with pytest.raises((ValueError, TypeError), match=words):
-        call(dpnp.ones((2, 3), dtype="f4", sycl_queue=queue))

@@ -115,35 +115,6 @@ def test_empty_batch(queue):
         assert pullback(y)[0].shape == x.shape
 
 
-#: Keywords that are refused for a (2, 3, 6, 6) input, what is said.
-_REFUSED = [
-    ({}, "size or scale_factor must be given"),
-    ({"size": 3, "scale_factor": 2.0}, "size or scale_factor must be given"),
-    ({"size": (3, 3, 3)}, "size must be"),
-    ({"size": 0}, "size must be"),
-    ({"scale_factor": 0.1}, "scale_factor must leave"),
-    ({"scale_factor": -1.0}, "scale_factor must be"),
-    ({"size": 3, "mode": "cubic"}, "mode must be one of"),
-    ({"size": 3, "mode": "linear"}, "mode must be one of .* for 4 axes"),
-    ({"size": 3, "align_corners": True}, "align_corners must be None"),
-    ({"size": 3, "antialias": True}, "antialias must go with"),
-    ({"size": 3, "recompute_scale_factor": True}, "recompute_scale_factor must go with"),
-]
-
-
-@pytest.mark.parametrize(("kwargs", "words"), _REFUSED)
-def test_refused(kwargs, words, queue):
-    x = dpnp.ones((2, 3, 6, 6), dtype="f4", sycl_queue=queue)
-    with pytest.raises(ValueError, match=f"interpolate: .*{words}"):
-        F.interpolate(x, **kwargs)
-
-
-def test_refused_dtypes(queue):
-    x = dpnp.ones((2, 3, 6, 6), dtype="i4", sycl_queue=queue)
-    with pytest.raises(TypeError, match="interpolate: input must have a floating-point dtype, got"):
-        F.interpolate(x, 3, mode="bilinear")
-
-
 def test_nearest_of_large_integers_is_exact(queue):
     numbers = np.array([[[2**24 + 1, -(2**24) - 1, 2**31 - 1]]])
     x = dpnp.asarray(numbers, dtype="i4", sycl_queue=queue)

@@ -3,7 +3,6 @@
 
 import dpnp
 import numpy as np
-import pytest
 from comparing import slow_parts
 from functional.case import Spec
 from functional.checks import checked
@@ -57,22 +56,6 @@ def test_cat_promotes(queue):
     assert F.cat([b, b]).dtype == "bfloat16"
     n = dpnp.ones((2, 3), dtype="int32", sycl_queue=queue)
     assert F.cat([n, n.astype("int64")]).dtype == "int64"
-
-
-@pytest.mark.parametrize(
-    ("call", "words"),
-    [
-        (lambda x: F.cat([x, x[:, :1]]), "cat: tensors must have equal shapes but for axis 0"),
-        (lambda x: F.cat(x), "cat: tensors must be a list"),
-        (lambda x: F.stack([x, x[:1]]), "stack: tensors must have one shape"),
-        (lambda x: F.split(x, [1, 1], 1), "split: split_size_or_sections must add up to 3"),
-        (lambda x: F.split(x, 0), "split: split_size_or_sections must be positive"),
-        (lambda x: F.chunk(x, 0), "chunk: chunks must be at least 1, got 0"),
-    ],
-)
-def test_refusals(call, words, queue):
-    with pytest.raises(ValueError, match=words):
-        call(to_device(np.zeros((2, 3, 4)), "float32", queue))
 
 
 def test_slices_with_gaps_are_joined_without_the_slow_reference(queue):

@@ -61,24 +61,6 @@ CASES += [c.as_dtype(d) for c in CASES for d in ("bfloat16", "float16") if c.nam
 TestCases = checked(CASES, sweep=12)
 
 
-@pytest.mark.parametrize(
-    ("call", "words"),
-    [
-        (lambda x: F.pad(x, (1,)), "pad: pad must have two numbers"),
-        (lambda x: F.pad(x, (1,) * 8), "pad: pad must have two numbers"),
-        (lambda x: F.pad(x, (-3, -2)), "pad: pad must leave at least 0 of 4 elements"),
-        (lambda x: F.pad(x, (1, 1), "mirror"), "pad: mode must be one of 'constant', 'reflect'"),
-        (lambda x: F.pad(x, (4, 0), "reflect"), "pad: pad must be at most 3 along an axis of 4"),
-        (lambda x: F.pad(x, (0, 5), "circular"), "pad: pad must be at most 4 along an axis of 4"),
-        (lambda x: F.pad(x, (1, 1, 1, 1, 1, 1), "reflect"), "one or two axes more"),
-        (lambda x: F.pad(x, (1, 1), "reflect", 2.0), "pad: value must be None for mode 'reflect'"),
-    ],
-)
-def test_refusals(call, words, queue):
-    with pytest.raises(ValueError, match=words):
-        call(to_device(np.zeros((2, 3, 4)), "float32", queue))
-
-
 @pytest.mark.parametrize("value", [None, 2.0])
 def test_array_without_axes_is_unchanged(value, queue):
     x = dpnp.asarray(3.0, dtype="f4", sycl_queue=queue)
