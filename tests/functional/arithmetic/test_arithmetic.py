@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from functional.case import Case, Spec
 from functional.checks import checked
+from functional.named import of_words
 from functional.on_device import lacks_float16, to_device
 from functional.torch_functions import of_torch
 
@@ -62,23 +63,20 @@ CASES = [
     *(_single(name, (4, 6), how) for name in ("exp", "neg") for how in ("strided", "transposed")),
     *(_single(name, (3, 5, 7), dtype="bfloat16") for name in SINGLE),
     _single("sqrt", (0, 3)),
-    Case("add-number", F.add, (X, 2.5), torch=of_torch("add")),
+    of_words("add-number", X, 2.5),
     Case("number-sub", F.sub, (2.5, X), torch=lambda a, b: a - b),
-    Case("sub-alpha", F.sub, (X, X), {"alpha": 3},
-         torch=of_torch("sub")),
-    Case("mul-number", F.mul, (X, -3), torch=of_torch("mul")),
-    Case("div-number", F.div, (X, 3), torch=of_torch("div")),
+    of_words("sub-alpha", X, X, alpha=3),
+    of_words("mul-number", X, -3),
+    of_words("div-number", X, 3),
     Case("number-div", F.div, (2.0, Spec((3, 5), "positive")),
          torch=lambda a, b: a / b),
     Case("maximum-number", F.maximum, (Spec((4, 6), "distinct"), 0.03),
          torch=lambda a, b: a.clamp(min=b)),
     *(Case(f"pow-{p}", F.pow, (Spec((3, 5), "positive"), p), torch=of_torch("pow"))
       for p in (2, 3.0, 0.5, -1, 0, 1.7)),
-    Case("pow-negative-base", F.pow, (Spec((3, 5), "distinct"), 3),
-         torch=of_torch("pow")),
-    Case("number-pow", F.pow, (1.5, X), torch=of_torch("pow")),
-    Case("pow-broadcast", F.pow, (Spec((3, 1), "positive"), Spec((5,))),
-         torch=of_torch("pow")),
+    of_words("pow-negative-base", Spec((3, 5), "distinct"), 3),
+    of_words("pow-number-pow", 1.5, X),
+    of_words("pow-broadcast", Spec((3, 1), "positive"), Spec((5,))),
     Case("where", lambda a, b: F.where(F.gt(a, b), a, b),
          (Spec((3, 4, 5), "distinct"), Spec((4, 1))), torch=of_torch("maximum")),
     Case("where-left", lambda a, b: F.where(F.lt(a, b), a, b),

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from functional.case import Case, Spec
 from functional.checks import checked
+from functional.named import of_words
 from functional.torch_functions import of_torch
 
 from sycl_dnn import functional as F
@@ -45,14 +46,12 @@ CASES = [
     *(_smooth(name, (4, 6), how) for name in ("sin", "erf") for how in ("strided", "transposed")),
     *(_smooth(name, (3, 5), dtype="bfloat16") for name in ("sin", "cos", "erf", "log1p")),
     *(_step(name) for name in STEPS),
-    Case("atan2", F.atan2, (Spec((3, 5)), Spec((5,), "positive")),
-         torch=of_torch("atan2")),
-    Case("fmod", F.fmod, (Spec((3, 5)), Spec((5,), "positive")), torch=of_torch("fmod")),
-    Case("fmod-number", F.fmod, (Spec((3, 5)), 0.7), torch=of_torch("fmod")),
+    of_words("atan2", Spec((3, 5)), Spec((5,), "positive")),
+    of_words("fmod", Spec((3, 5)), Spec((5,), "positive")),
+    of_words("fmod-number", Spec((3, 5)), 0.7),
     Case("number-fmod", F.fmod, (2.3, Spec((3, 5), "positive")),
          torch=lambda a, b: b.new_tensor(a).fmod(b)),
-    Case("remainder", F.remainder, (Spec((3, 5)), Spec((3, 1), "positive")),
-         torch=of_torch("remainder")),
+    of_words("remainder", Spec((3, 5)), Spec((3, 1), "positive")),
     Case("remainder-bf16", F.remainder, (Spec((3, 5)), 0.75), dtype="bfloat16",
          torch=of_torch("remainder"), has_gradient=False),
     Case("floor-divide", F.floor_divide, (Spec((3, 5)), Spec((5,), "positive")),

@@ -5,7 +5,7 @@ import dpnp
 import numpy as np
 from functional.case import Case, Spec
 from functional.checks import checked
-from functional.torch_functions import of_torch
+from functional.named import of_words
 
 import sycl_dnn
 from sycl_dnn import functional as F
@@ -32,33 +32,21 @@ def each(*shape, high=4):
 
 X = Spec((4, 5))
 CASES = [
-    Case("gather-rows", F.gather, (X, 0, numbers(3, 5)), torch=of_torch("gather")),
-    Case("gather-columns", F.gather, (X, -1, numbers(2, 7)), torch=of_torch("gather")),
-    Case("gather-strided", F.gather, (Spec((4, 6), layout="strided"), 1, numbers(4, 3)),
-         torch=of_torch("gather")),
-    Case("gather-bf16", F.gather, (X, 1, numbers(4, 3)), dtype="bfloat16",
-         torch=of_torch("gather")),
-    Case("gather-vector", F.gather, (Spec((4,)), 0, numbers(6)), torch=of_torch("gather")),
-    Case("take-along", F.take_along_dim,
-         (X, numbers(4, 2), 1), torch=of_torch("take_along_dim")),
-    Case("take-along-broadcast", F.take_along_dim,
-         (X, numbers(1, 2), 1), torch=of_torch("take_along_dim")),
-    Case("take-along-flat", F.take_along_dim,
-         (X, numbers(2, 2, high=20)), torch=of_torch("take_along_dim")),
-    Case("index-select-rows", F.index_select, (X, 0, numbers(6)),
-         torch=of_torch("index_select")),
-    Case("index-select-columns", F.index_select,
-         (Spec((2, 4, 3)), 1, numbers(6)), torch=of_torch("index_select")),
-    Case("scatter", F.scatter, (X, 0, each(2, 5), Spec((2, 5))),
-         torch=of_torch("scatter")),
-    Case("scatter-number", F.scatter, (X, 0, numbers(2, 5), 0.5),
-         torch=of_torch("scatter")),
-    Case("scatter-add", F.scatter_add, (X, 0, numbers(6, 5), Spec((6, 5))),
-         torch=of_torch("scatter_add")),
-    Case("scatter-add-columns", F.scatter_add, (X, 1, numbers(4, 9), Spec((4, 9))),
-         torch=of_torch("scatter_add")),
-    Case("scatter-add-bf16", F.scatter_add, (X, 0, numbers(6, 5), Spec((6, 5))),
-         dtype="bfloat16", torch=of_torch("scatter_add")),
+    of_words("gather-rows", X, 0, numbers(3, 5)),
+    of_words("gather-columns", X, -1, numbers(2, 7)),
+    of_words("gather-strided", Spec((4, 6), layout="strided"), 1, numbers(4, 3)),
+    of_words("gather-bf16", X, 1, numbers(4, 3), dtype="bfloat16"),
+    of_words("gather-vector", Spec((4,)), 0, numbers(6)),
+    of_words("take_along_dim", X, numbers(4, 2), 1),
+    of_words("take_along_dim-broadcast", X, numbers(1, 2), 1),
+    of_words("take_along_dim-flat", X, numbers(2, 2, high=20)),
+    of_words("index_select-rows", X, 0, numbers(6)),
+    of_words("index_select-columns", Spec((2, 4, 3)), 1, numbers(6)),
+    of_words("scatter", X, 0, each(2, 5), Spec((2, 5))),
+    of_words("scatter-number", X, 0, numbers(2, 5), 0.5),
+    of_words("scatter_add", X, 0, numbers(6, 5), Spec((6, 5))),
+    of_words("scatter_add-columns", X, 1, numbers(4, 9), Spec((4, 9))),
+    of_words("scatter_add-bf16", X, 0, numbers(6, 5), Spec((6, 5)), dtype="bfloat16"),
     Case("index-put", F.index_put, (X, (each(3),), Spec((3, 5))), torch=torch_put),
     Case("index-put-pair", F.index_put, (X, (each(4), numbers(4, high=5)), Spec((4,))),
          torch=torch_put),

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from functional.case import Case, Spec
 from functional.checks import checked
+from functional.named import of_words
 from functional.torch_functions import of_torch
 
 import sycl_dnn
@@ -13,12 +14,12 @@ from sycl_dnn import functional as F
 
 X = Spec((4, 5), "distinct")
 CASES = [
-    Case("sort", F.sort, (X,), torch=of_torch("sort")),
-    Case("sort-down", F.sort, (X, 0, True), torch=of_torch("sort")),
-    Case("sort-bf16", F.sort, (X,), dtype="bfloat16", torch=of_torch("sort")),
+    of_words("sort", X),
+    of_words("sort-down", X, 0, True),
+    of_words("sort-bf16", X, dtype="bfloat16"),
     Case("argsort", F.argsort, (X, 0), torch=of_torch("argsort"), has_gradient=False),
-    Case("topk", F.topk, (X, 2), torch=of_torch("topk")),
-    Case("topk-smallest", F.topk, (X, 3, 0, False), torch=of_torch("topk")),
+    of_words("topk", X, 2),
+    of_words("topk-smallest", X, 3, 0, False),
 ]
 TestCases = checked(CASES, may_be_slow=True)
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from functional.case import Case, Spec
 from functional.checks import checked
+from functional.named import of_words
 from functional.torch_functions import of_torch
 
 from sycl_dnn import functional as F
@@ -41,11 +42,10 @@ CASES = [
     *(Case(f"einsum-{equation}", F.einsum,
            (equation, *(Spec(s) for s in shapes)), torch=of_torch("einsum"))
       for equation, shapes in EQUATIONS.items()),
-    Case("einsum-bf16", F.einsum, ("ij,kj->ik", Spec((3, 4)), Spec((5, 4))),
-         dtype="bfloat16", torch=of_torch("einsum")),
-    Case("outer", F.outer, (Spec((3,)), Spec((4,))), torch=of_torch("outer")),
-    Case("dot", F.dot, (Spec((3,)), Spec((3,))), torch=of_torch("dot")),
-    Case("mv", F.mv, (Spec((4, 3)), Spec((3,))), torch=of_torch("mv")),
+    of_words("einsum-bf16", "ij,kj->ik", Spec((3, 4)), Spec((5, 4)), dtype="bfloat16"),
+    of_words("outer", Spec((3,)), Spec((4,))),
+    of_words("dot", Spec((3,)), Spec((3,))),
+    of_words("mv", Spec((4, 3)), Spec((3,))),
     *(Case(f"tensordot-{dims}", F.tensordot, (Spec(a), Spec(b), dims),
            torch=of_torch("tensordot"))
       for a, b, dims in [((2, 3, 4), (3, 4, 5), 2), ((2, 3), (4,), 0), ((3, 4), (4, 3), 1),

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from functional.case import Case, Spec
 from functional.checks import checked
+from functional.named import of_words
 from functional.on_device import to_device
 from functional.torch_functions import of_torch
 
@@ -67,20 +68,12 @@ CASES = [
     _layer((4, 7), (5, 7), (5,), dtype="bfloat16"),
     _layer((2, 3, 7), (5, 7), dtype="bfloat16"),
     *(_layer((17, 19), (13, 19), (13,), layouts=how) for how in LAYOUTS),
-    Case("mm", F.mm, (A, B), torch=of_torch("mm")),
-    Case("bmm", F.bmm, (BATCH_A, BATCH_B), torch=of_torch("bmm")),
-    Case("bmm-bf16", F.bmm, (BATCH_A, BATCH_B), torch=of_torch("bmm"), dtype="bfloat16"),
-    Case("addmm-bias", F.addmm, (Spec((5,)), A, B), torch=of_torch("addmm")),
-    Case(
-        "addmm", F.addmm, (Spec((3, 5)), A, B), {"beta": 0.5, "alpha": 2.0}, torch=of_torch("addmm")
-    ),
-    Case(
-        "baddbmm",
-        F.baddbmm,
-        (Spec((2, 1, 5)), BATCH_A, BATCH_B),
-        {"alpha": 0.5},
-        torch=of_torch("baddbmm"),
-    ),
+    of_words("mm", A, B),
+    of_words("bmm", BATCH_A, BATCH_B),
+    of_words("bmm-bf16", BATCH_A, BATCH_B, dtype="bfloat16"),
+    of_words("addmm-bias", Spec((5,)), A, B),
+    of_words("addmm", Spec((3, 5)), A, B, beta=0.5, alpha=2.0),
+    of_words("baddbmm", Spec((2, 1, 5)), BATCH_A, BATCH_B, alpha=0.5),
     Case("bilinear", F.bilinear, (A, Spec((3, 4)), Spec((5, 7, 4)), Spec((5,))), torch="bilinear"),
     Case("bilinear-3d", F.bilinear, (BATCH_A, Spec((2, 3, 4)), Spec((5, 7, 4))), torch="bilinear"),
     Case(

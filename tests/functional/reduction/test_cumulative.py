@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from functional.case import Case, Spec
 from functional.checks import checked
-from functional.torch_functions import of_torch
+from functional.named import of_words
 
 import sycl_dnn
 from sycl_dnn import functional as F
@@ -15,20 +15,19 @@ X = Spec((3, 5))
 
 
 CASES = [
-    Case("cumsum", F.cumsum, (X, 1), torch=of_torch("cumsum")),
-    Case("cumsum-rows", F.cumsum, (Spec((3, 6), layout="strided"), 0),
-         torch=of_torch("cumsum")),
-    Case("cumsum-bf16", F.cumsum, (X, -1), dtype="bfloat16", torch=of_torch("cumsum")),
-    Case("cumprod", F.cumprod, (X, 1), torch=of_torch("cumprod")),
-    Case("cumprod-columns", F.cumprod, (Spec((7, 2)), 0), torch=of_torch("cumprod")),
+    of_words("cumsum", X, 1),
+    of_words("cumsum-rows", Spec((3, 6), layout="strided"), 0),
+    of_words("cumsum-bf16", X, -1, dtype="bfloat16"),
+    of_words("cumprod", X, 1),
+    of_words("cumprod-columns", Spec((7, 2)), 0),
     Case("cosine-similarity", F.cosine_similarity, (X, X), torch="cosine_similarity"),
     Case("cosine-broadcast", F.cosine_similarity, (Spec((3, 1, 5)), Spec((4, 5)), 2),
          torch="cosine_similarity"),
     Case("cosine-bf16", F.cosine_similarity, (X, X, 0), dtype="bfloat16",
          torch="cosine_similarity"),
     Case("pairwise-distance", F.pairwise_distance, (X, X), torch="pairwise_distance"),
-    Case("cdist", F.cdist, (Spec((2, 3, 5)), Spec((4, 5))), torch=of_torch("cdist")),
-    Case("cdist-p", F.cdist, (Spec((3, 5)), Spec((4, 5)), 1.0), torch=of_torch("cdist")),
+    of_words("cdist", Spec((2, 3, 5)), Spec((4, 5))),
+    of_words("cdist-p", Spec((3, 5)), Spec((4, 5)), 1.0),
     Case("pairwise-distance-p", F.pairwise_distance, (X, Spec((5,)), 3.0),
          {"keepdim": True}, torch="pairwise_distance", slack=5.0),
 ]  # fmt: skip

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from functional.case import Case, Spec
 from functional.checks import checked
+from functional.named import of_words
 from functional.torch_functions import of_torch
 
 import sycl_dnn
@@ -15,33 +16,27 @@ X = Spec((3, 4))
 
 
 CASES = [
-    Case("flip", F.flip, (Spec((2, 3, 4)), (0, -1)), torch=of_torch("flip")),
+    of_words("flip", Spec((2, 3, 4)), (0, -1)),
     Case("flip-bf16", F.flip, (X, 1), dtype="bfloat16", torch=lambda x, d: x.flip(d)),
-    Case("roll", F.roll, (X, 2, 1), torch=of_torch("roll")),
-    Case("roll-flat", F.roll, (Spec((3, 4), layout="transposed"), -1),
-         torch=of_torch("roll")),
-    Case("roll-two", F.roll, (X, (1, -2), (0, 1)), torch=of_torch("roll")),
-    Case("tril", F.tril, (X,), torch=of_torch("tril")),
-    Case("triu", F.triu, (Spec((2, 3, 4)), 1), torch=of_torch("triu")),
-    Case("tile", F.tile, (X, (2, 3)), torch=of_torch("tile")),
-    Case("tile-more-axes", F.tile, (X, (2, 1, 1)), torch=of_torch("tile")),
-    Case("tile-less", F.tile, (X, (2,)), torch=of_torch("tile")),
+    of_words("roll", X, 2, 1),
+    of_words("roll-flat", Spec((3, 4), layout="transposed"), -1),
+    of_words("roll-two", X, (1, -2), (0, 1)),
+    of_words("tril", X),
+    of_words("triu", Spec((2, 3, 4)), 1),
+    of_words("tile", X, (2, 3)),
+    of_words("tile-more-axes", X, (2, 1, 1)),
+    of_words("tile-less", X, (2,)),
     Case("expand", F.expand, (Spec((3, 1)), (2, -1, 4)), torch=lambda x, s: x.expand(s)),
-    Case("broadcast-to", F.broadcast_to, (Spec((4,)), (3, 4)),
-         torch=of_torch("broadcast_to")),
-    Case("broadcast-to-bf16", F.broadcast_to, (Spec((4,)), (3, 4)), dtype="bfloat16",
-         torch=of_torch("broadcast_to")),
-    Case("repeat-interleave", F.repeat_interleave,
-         (X, 2), {"dim": 1}, torch=of_torch("repeat_interleave")),
+    of_words("broadcast_to", Spec((4,)), (3, 4)),
+    of_words("broadcast_to-bf16", Spec((4,)), (3, 4), dtype="bfloat16"),
+    of_words("repeat_interleave", X, 2, dim=1),
     *(Case(f"repeat-interleave-{dim}", F.repeat_interleave,
            (Spec((2, 3, 4)), 3), {"dim": dim}, torch=of_torch("repeat_interleave"))
       for dim in (0, -1)),
-    Case("repeat-interleave-flat", F.repeat_interleave, (X, 3),
-         torch=of_torch("repeat_interleave")),
+    of_words("repeat_interleave-flat", X, 3),
     Case("meshgrid", F.meshgrid,
          (Spec((3,)), Spec((2,))), torch=of_torch("meshgrid", indexing="ij")),
-    Case("meshgrid-xy", F.meshgrid,
-         (Spec((3,)), Spec((2,))), {"indexing": "xy"}, torch=of_torch("meshgrid")),
+    of_words("meshgrid-xy", Spec((3,)), Spec((2,)), indexing="xy"),
 ]  # fmt: skip
 TestCases = checked(CASES, sweep=2, may_be_slow=True)
 
