@@ -215,16 +215,23 @@ def function_of(call, names, operands):
 # --- What PyTorch gives
 
 
-def by_torch(torch, call):
-    """Return the first and second derivatives by operand, as lists; None for no second one."""
-    names = {
+def names_of_torch(torch, dtype):
+    """Return what calls use: functions, and constants of a dtype."""
+    constants = {n: torch.tensor(a) for n, a in _CONSTANTS.items()}
+    return {
         **{n: getattr(torch, n) for n in dir(torch) if callable(getattr(torch, n))},
         **{n: getattr(torch.nn.functional, n) for n in dir(torch.nn.functional)},
         "softmin": torch.nn.functional.softmin, "norm": torch.norm,
         "linalg": torch.linalg, "sign": torch.sign,
         "expand": torch.broadcast_to, "transpose": torch.transpose,
-        **{n: torch.tensor(a) for n, a in _CONSTANTS.items()},
+        **{n: t.to(dtype) if t.is_floating_point() else t for n, t in constants.items()},
+        "inf": inf,
     }  # fmt: skip
+
+
+def by_torch(torch, call):
+    """Return the first and second derivatives by operand, as lists; None for no second one."""
+    names = names_of_torch(torch, torch.float64)
     provided = {n: torch.tensor(a, requires_grad=True) for n, a in values(call).items()}
     y = function_of(EQUIVALENT.get(call, call), names, provided)(*provided.values())
     loss = (y * torch.tensor(weights(tuple(y.shape), 0))).sum()
