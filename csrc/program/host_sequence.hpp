@@ -36,6 +36,7 @@ class HostSequence : public HostWork {
     };
 
     void run(void *const *addresses) const override;
+    bool is_brief() const override { return true; }
     // Whether an element-wise algorithm is one that operations can apply.
     static bool has(int algorithm);
 

@@ -115,19 +115,26 @@ void Kernel::before_run(const std::vector<Kernel *> &kernels) {
         if (!k->launched) k->build->note_run();
 }
 
+static std::vector<void *> addresses_of(const std::vector<dnnl_exec_arg_t> &args) {
+    std::vector<void *> addresses;
+    addresses.reserve(args.size());
+    for (const dnnl_exec_arg_t &a : args) {
+        addresses.push_back(nullptr);
+        check(dnnl_memory_get_data_handle(a.memory, &addresses.back()),
+              "could not read the address of a value");
+    }
+    return addresses;
+}
+
+void Kernel::run_now(const std::vector<dnnl_exec_arg_t> &args) const {
+    host->run(addresses_of(args).data());
+}
+
 sycl::event Kernel::submit(sycl::queue queue, const std::vector<dnnl_exec_arg_t> &args,
                            const AddressTable *table,
                            const std::vector<sycl::event> &depends) const {
-    std::vector<void *> addresses;
-    if (table) {
-        addresses = {table->addresses(), table->facts()};
-    } else {
-        for (const dnnl_exec_arg_t &a : args) {
-            addresses.push_back(nullptr);
-            check(dnnl_memory_get_data_handle(a.memory, &addresses.back()),
-                  "could not read the address of a value");
-        }
-    }
+    const std::vector<void *> addresses =
+        table ? std::vector<void *>{table->addresses(), table->facts()} : addresses_of(args);
     return queue.submit([&](sycl::handler &h) {
         h.depends_on(depends);
         if (host) {

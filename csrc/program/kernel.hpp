@@ -54,6 +54,10 @@ class Kernel {
     // once takes longer to build than to interpret. Call with the GIL.
     static void before_run(const std::vector<Kernel *> &kernels);
 
+    // Whether `run_now` may do it, in the calling thread and without a submission.
+    bool is_brief() const { return host && host->is_brief(); }
+    void run_now(const std::vector<dnnl_exec_arg_t> &args) const;
+
     // Call without the GIL. `table` has the addresses of a kernel with facts.
     sycl::event submit(sycl::queue queue, const std::vector<dnnl_exec_arg_t> &args,
                        const AddressTable *table, const std::vector<sycl::event> &depends) const;

@@ -21,6 +21,11 @@ static size_t bytes_of_arrays(const std::vector<Program::value> &values) {
     return sum;
 }
 
+static size_t brief_steps(const std::vector<Program::step> &steps) {
+    const auto is_brief = [](const Program::step &s) { return s.kernel && s.kernel->is_brief(); };
+    return std::find_if_not(steps.begin(), steps.end(), is_brief) - steps.begin();
+}
+
 static std::vector<Kernel *> interpreted_kernels(const std::vector<Program::step> &steps) {
     std::vector<Kernel *> kernels;
     for (const Program::step &s : steps)
@@ -40,6 +45,7 @@ Program::Program(const Engine &e, std::vector<value> v, std::vector<step> s, siz
       has_host_steps(std::any_of(
           steps.begin(), steps.end(),
           [](const step &item) { return item.primitive || (item.kernel && item.kernel->host); })),
+      n_brief(brief_steps(steps)),
       unbuilt(interpreted_kernels(steps)),
       n_interpreted(unbuilt.size()) {}
 
@@ -195,11 +201,23 @@ sycl::event Program::submit_quietly(size_t index, const Stream &stream, frame &f
 
 static bool is_launch(const Program::step &s) { return s.kernel && s.kernel->is_launched(); }
 
+size_t Program::run_at_once(const Stream &stream, const frame &f,
+                            const std::vector<sycl::event> &depends) const {
+    // What precedes on an in-order queue is not among the events.
+    if (!n_brief || profile::is_on() || stream.flight->queue.is_in_order() ||
+        !std::all_of(depends.begin(), depends.end(), is_complete))
+        return 0;
+    for (size_t i = 0; i < n_brief; ++i) steps[i].kernel->run_now(f.args[i]);
+    return n_brief;
+}
+
 void Program::submit(const Stream &stream, frame &f, std::vector<sycl::event> &depends,
                      sycl::event &last) const {
+    const size_t start = run_at_once(stream, f, depends);
+    if (start == steps.size()) return;
     HostLane lane(*stream.flight, has_host_tasks());
     const bool is_cpu = stream.flight->is_cpu;
-    for (size_t i = 0; i < steps.size(); ++i) {
+    for (size_t i = start; i < steps.size(); ++i) {
         // Intel's CPU runtime gives a kernel that has to wait for another one to a second thread,
         // which takes 50 us. A thread that waits for a kernel executes it.
         if (is_cpu && i && is_launch(steps[i]) && is_launch(steps[i - 1])) last.wait();

@@ -83,10 +83,15 @@ class Program {
                             std::vector<sycl::event> &depends) const;
     sycl::event submit_quietly(size_t index, const Stream &stream, frame &f,
                                std::vector<sycl::event> &depends) const;
+    // Runs the brief steps at the beginning in the calling thread if nothing is left to wait for;
+    // returns their number.
+    size_t run_at_once(const Stream &stream, const frame &f,
+                       const std::vector<sycl::event> &depends) const;
     // Whether there are steps that run on a thread of SYCL's pool: kernels have the driver's.
     bool has_host_tasks() const { return has_host_steps || n_interpreted; }
 
     const bool has_host_steps;
+    const size_t n_brief;  // steps at the beginning
     std::vector<Kernel *> unbuilt;  // under the GIL
     std::atomic<size_t> n_interpreted;
 
