@@ -167,13 +167,30 @@ void CallKey::add_sizes(const Py_ssize_t *sizes, int n) {
 
 void CallKey::add_dict(py::handle items, adder add_item) {
     add_tag('D');
-    add_value(PyDict_GET_SIZE(items.ptr()));
-    PyObject *name, *value;
-    // Reading a value may run Python code, but none that changes this dict.
-    for (Py_ssize_t i = 0; is_known && PyDict_Next(items.ptr(), &i, &name, &value);) {
-        const auto owned = py::reinterpret_borrow<py::object>(value);
-        add(name);
-        (this->*add_item)(owned);
+    const auto add_named = [&](py::handle, py::handle value) { (this->*add_item)(value); };
+    add_items(items, add_named);
+}
+
+void CallKey::add_items(py::handle items, const named_adder &add_item) {
+    auto names = py::reinterpret_steal<py::list>(PyDict_Keys(items.ptr()));
+    if (!names) throw py::error_already_set();
+    // Results may have the order of insertion.
+    add_sequence(names, 'L', &CallKey::add);
+    if (names.size() > 1 && PyList_Sort(names.ptr()) < 0) {
+        PyErr_Clear();  // names of several types
+        is_known = false;
+    }
+    // Comparing names and reading a value may run Python code.
+    for (size_t i = 0; is_known && i < names.size(); ++i) {
+        const py::handle name = PyList_GET_ITEM(names.ptr(), i);
+        const auto value =
+            py::reinterpret_borrow<py::object>(PyDict_GetItemWithError(items.ptr(), name.ptr()));
+        if (!value) {
+            PyErr_Clear();
+            is_known = false;
+            return;
+        }
+        add_item(name, value);
     }
 }
 

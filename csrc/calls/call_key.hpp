@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
+
 #include "base/bind.hpp"
 #include "base/python_slots.hpp"
 #include "memory/usm_array.hpp"
@@ -49,8 +51,10 @@ class CallKey {
     void add_constant(py::handle value);  // arrays by identity
     void add_out(py::handle out);
     void add_place();  // queue and memory class; call after all arrays
-    // Whether the call is known and its arrays are these, in this order: trees sort the keys of
-    // dicts, while the key preserves their order.
+    // The items of a dict in the order of trees: sorted by name.
+    using named_adder = std::function<void(py::handle name, py::handle value)>;
+    void add_items(py::handle items, const named_adder &add_item);
+    // Whether the call is known and its arrays are these, in this order.
     bool are_arrays(const py::list &expected) const;
 
     bool is_known = true;

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -46,6 +47,7 @@ def is_host(value: Any) -> bool:
     return isinstance(value, np.ndarray)
 
 
+@functools.lru_cache(maxsize=64)
 def fits_device(dtype: Any) -> bool:
     """Whether device arrays support a data type."""
     return str(np.dtype(dtype).name) in _ON_DEVICE

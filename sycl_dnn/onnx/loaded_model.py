@@ -33,6 +33,7 @@ from sycl_dnn.onnx.evaluation import (
     to_host,
 )
 from sycl_dnn.onnx.model_graph import Facts, Graph, ModelInput, facts_of, graph_of, note_facts
+from sycl_dnn.onnx.passed_arrays import passed
 from sycl_dnn.trace import nested_arguments
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.values import Tensor
@@ -260,27 +261,10 @@ class OnnxModel(Module):
         if set(values) != set(names):
             raise InvalidArguments(f"OnnxModel: inputs must be {names}, got {sorted(values)}")
         for expected in inputs:
-            self._check(expected, values[expected.name])
+            value = values[expected.name]
+            if hasattr(value, "shape"):
+                _check(expected, self._float, tuple(value.shape), value.dtype)
         return {n: values[n] for n in names}
-
-    def _check(self, model_input: ModelInput, value: Any) -> None:
-        if not hasattr(value, "shape"):
-            return
-        shape, dtype = tuple(value.shape), dtypes.name_of(value.dtype)
-        expected = self._float if model_input.dtype == "float32" else model_input.dtype
-        fits = model_input.shape is None or (
-            len(shape) == len(model_input.shape)
-            and all(not isinstance(w, int) or w == s
-                    for w, s in zip(model_input.shape, shape, strict=True))
-        )  # fmt: skip
-        if not fits:
-            raise InvalidArguments(
-                f"OnnxModel: {model_input.name} must have shape {model_input.shape}, got {shape}"
-            )
-        if dtypes.name_of(expected) != dtype and dtype not in (expected, model_input.dtype):
-            raise InvalidArguments(
-                f"OnnxModel: {model_input.name} must have dtype {expected}, got {dtype}"
-            )
 
     def _placed(
         self, arguments: dict[str, Any], queue: Any
@@ -296,10 +280,30 @@ class OnnxModel(Module):
             if name in static_names or (not is_array and not fits_device(value.dtype)):
                 static[name] = to_host(value) if is_array else value
             else:
-                values[name] = value if is_array else to_device(value, queue)
-                if dtypes.name_of(values[name].dtype) == "float32" != self._float:
+                values[name] = value if is_array else passed(value, queue)
+                if self._float != "float32" == dtypes.name_of(values[name].dtype):
                     values[name] = F.astype(values[name], self._float)
         return values, static
+
+
+@functools.lru_cache(1024)
+def _check(model_input: ModelInput, dtype: str, shape: tuple[int, ...], given: Any) -> None:
+    """Refuse an input of another shape or data type; ``dtype`` replaces float32."""
+    given = dtypes.name_of(given)
+    expected = dtype if model_input.dtype == "float32" else model_input.dtype
+    fits = model_input.shape is None or (
+        len(shape) == len(model_input.shape)
+        and all(not isinstance(w, int) or w == s
+                for w, s in zip(model_input.shape, shape, strict=True))
+    )  # fmt: skip
+    if not fits:
+        raise InvalidArguments(
+            f"OnnxModel: {model_input.name} must have shape {model_input.shape}, got {shape}"
+        )
+    if dtypes.name_of(expected) != given and given not in (expected, model_input.dtype):
+        raise InvalidArguments(
+            f"OnnxModel: {model_input.name} must have dtype {expected}, got {given}"
+        )
 
 
 @functools.lru_cache(64)
@@ -334,7 +338,7 @@ def _decoded(item: Static) -> tuple[str, np.ndarray]:
 
 def _in_dtype(value: np.ndarray, dtype: str) -> np.ndarray:
     """Convert float32 values to another floating-point type."""
-    if value.dtype.name != "float32" or dtype == "float32":
+    if dtype == "float32" or value.dtype != np.float32:
         return value
     return value.astype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
 
