@@ -167,11 +167,6 @@ void CallKey::add_sizes(const Py_ssize_t *sizes, int n) {
 
 void CallKey::add_dict(py::handle items, adder add_item) {
     add_tag('D');
-    const auto add_named = [&](py::handle, py::handle value) { (this->*add_item)(value); };
-    add_items(items, add_named);
-}
-
-void CallKey::add_items(py::handle items, const named_adder &add_item) {
     auto names = py::reinterpret_steal<py::list>(PyDict_Keys(items.ptr()));
     if (!names) throw py::error_already_set();
     // Results may have the order of insertion.
@@ -190,7 +185,7 @@ void CallKey::add_items(py::handle items, const named_adder &add_item) {
             is_known = false;
             return;
         }
-        add_item(name, value);
+        (this->*add_item)(value);
     }
 }
 

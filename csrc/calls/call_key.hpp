@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <functional>
-
 #include "base/bind.hpp"
 #include "base/python_slots.hpp"
 #include "memory/usm_array.hpp"
@@ -51,9 +49,6 @@ class CallKey {
     void add_constant(py::handle value);  // arrays by identity
     void add_out(py::handle out);
     void add_place();  // queue and memory class; call after all arrays
-    // The items of a dict in the order of trees: sorted by name.
-    using named_adder = std::function<void(py::handle name, py::handle value)>;
-    void add_items(py::handle items, const named_adder &add_item);
     // Whether the call is known and its arrays are these, in this order.
     bool are_arrays(const py::list &expected) const;
 
@@ -78,7 +73,7 @@ class CallKey {
     void add_text(py::handle text);
     void add_sizes(py::handle tuple);
     void add_sizes(const Py_ssize_t *sizes, int n);
-    void add_dict(py::handle items, adder add_item);
+    void add_dict(py::handle items, adder add_item);  // values in the order of trees: by name
     void add_dtype(py::handle dtype);
     void add_sequence(py::handle items, char tag, adder add_item);
     void add_integer(py::handle value);

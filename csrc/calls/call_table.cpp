@@ -36,12 +36,14 @@ CallKey CallTable::key_of(py::handle subject, py::handle args, py::handle kwargs
         else
             key.add(value);
     }
-    key.add_items(kwargs, [&](py::handle name, py::handle value) {
+    PyObject *name, *value;
+    for (Py_ssize_t i = 0; PyDict_Next(kwargs.ptr(), &i, &name, &value);) {
+        key.add(name);
         if (has_constants)
             add_argument(key, name, value);
         else
             key.add(value);
-    });
+    }
     if (!out.is_none() && key.is_known) key.add_out(out);
     if (!key.recording) key.add_place();
     return key;

@@ -91,7 +91,7 @@ class Program {
     bool has_host_tasks() const { return has_host_steps || n_interpreted; }
 
     const bool has_host_steps;
-    const size_t n_brief;  // steps at the beginning
+    const size_t n_brief;           // steps at the beginning
     std::vector<Kernel *> unbuilt;  // under the GIL
     std::atomic<size_t> n_interpreted;
 

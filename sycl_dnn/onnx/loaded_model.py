@@ -46,8 +46,8 @@ operators.register_all()
 _call_by_call: set[bytes] = set()
 #: Number of elements that are searched at once.
 _PART = 1 << 16
-#: A NumPy array argument that is part of the program key.
-Static = tuple[str, bytes, str, tuple[int, ...]]
+#: A NumPy array argument that is part of the program key, as text: the table of calls knows that.
+Static = tuple[str, str, str, tuple[int, ...]]
 
 
 class Group(Module):
@@ -328,12 +328,12 @@ def _zeros_of(name: str, shape: Any, dtypes_of: dict[str, str]) -> Any:
 
 def _encoded(item: tuple[str, np.ndarray]) -> Static:
     name, value = item
-    return name, np.ascontiguousarray(value).tobytes(), value.dtype.name, value.shape
+    return name, value.tobytes().hex(), value.dtype.name, value.shape
 
 
 def _decoded(item: Static) -> tuple[str, np.ndarray]:
     name, content, dtype, shape = item
-    return name, np.frombuffer(content, np.dtype(dtype)).reshape(shape)
+    return name, np.frombuffer(bytes.fromhex(content), np.dtype(dtype)).reshape(shape)
 
 
 def _in_dtype(value: np.ndarray, dtype: str) -> np.ndarray:

@@ -168,3 +168,17 @@ def test_arrays_of_a_call_are_not_kept_alive(queue):
     sycl_dnn.onednn.Stream(sycl_dnn.onednn.Engine(queue), queue).wait()
     gc.collect()
     assert dropped() is None
+
+
+@pytest.mark.parametrize("names", ["ab", "ba"])
+def test_calls_with_dicts_in_any_order_are_repeated(names, queue):
+    values = {name: dpnp.full(3, i + 2.0, dtype="f4", sycl_queue=queue)
+              for i, name in enumerate(names)}  # fmt: skip
+    compiled = sycl_dnn.compile(lambda d, **more: {**d, "c": d["a"] - d["b"] * more["a"]})
+    for _ in range(3):
+        result = compiled(values, **values)
+        assert list(result) == [*names, "c"]
+        expected = dpnp.asnumpy(values["a"] - values["b"] * values["a"])
+        np.testing.assert_array_equal(dpnp.asnumpy(result["c"]), expected)
+        assert result["a"] is values["a"]
+    assert compiled._plans.calls.hits == 2

@@ -2,7 +2,9 @@
 """Small primitives and kernels as one host task: values, what is left to oneDNN, reports."""
 
 import threading
+import time
 
+import dpctl
 import dpnp
 import numpy as np
 import pytest
@@ -314,3 +316,29 @@ def test_products_of_several_matrices_are_left_to_primitives(on_queue):
     w = on_queue(3, 8, 8)
     report = _compared(lambda x: F.relu((x @ w) @ w), on_queue(3, 8, 8))
     assert _rows(report).count("matmul") == 2
+
+
+def test_it_runs_in_the_thread_of_the_caller_if_nothing_precedes(on_queue):
+    w, x = on_queue(9, 9) / 4, on_queue(3, 9)
+    compiled = sycl_dnn.compile(lambda x: F.linear(F.relu(F.linear(x, w)), w))
+    expected = dpnp.asnumpy(compiled(x))
+    sycl_dnn.synchronize(x.sycl_queue)
+    time.sleep(0.3)  # the host lane of the first call ends
+    n_lanes = sycl_dnn.onednn.host_lane()[0]
+    np.testing.assert_array_equal(dpnp.asnumpy(compiled(x)), expected)
+    assert sycl_dnn.onednn.host_lane()[0] == n_lanes
+
+
+@pytest.mark.parametrize("is_in_order", [True, False])
+def test_it_waits_for_what_precedes(is_in_order, on_queue):
+    device = on_queue(1).sycl_device
+    queue = dpctl.SyclQueue(device, property=["in_order"] if is_in_order else [])
+    large = dpnp.asarray(RNG.random((700, 700), "f4"), sycl_queue=queue)
+    w = dpnp.asarray(RNG.random((700, 8), "f4"), sycl_queue=queue)
+    compiled = sycl_dnn.compile(lambda x: F.relu(x[:4] @ w) @ w[:8])
+    for _ in range(3):
+        product = dpnp.sort(large @ large, axis=0)
+        result = dpnp.asnumpy(compiled(product))
+        rows, columns = dpnp.asnumpy(product)[:4], dpnp.asnumpy(w)
+        expected = np.maximum(rows @ columns, 0) @ columns[:8]
+        np.testing.assert_allclose(result, expected, rtol=1e-4)
