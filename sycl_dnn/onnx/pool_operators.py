@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from sycl_dnn.functional.conv.windows import Axis
 from sycl_dnn.onnx.convolution_operators import Windows, rank_of, windows
 from sycl_dnn.onnx.elementwise_operators import is_float, name_of
 from sycl_dnn.onnx.model_graph import check_host_size, check_size
@@ -42,27 +43,34 @@ def _pooled(call: Call, x: Any) -> tuple[int, Windows, list[int]]:
     return rank, window._replace(pads=pads), counts
 
 
-def _symmetric_padding(window: Windows, sizes: Any) -> tuple[int, ...] | None:
-    """Return torch's symmetric padding for the same windows; None if there is none."""
-    padding = []
-    for (low, high), k, s in zip(window.pads, window.kernel, window.strides, strict=True):
-        # A remainder of less than a stride is not covered by any window.
-        if not (high <= low < high + s and 2 * low <= k):
-            return None
-        padding.append(low)
-    return tuple(padding)
+def _torch_padding(
+    window: Windows, sizes: Any, counts: list[int]
+) -> tuple[tuple[int, ...], bool] | None:
+    """Return torch's padding and ``ceil_mode`` for the same windows; None if there are none."""
+    lows = tuple(low for low, _ in window.pads)
+    if any(not 0 <= 2 * low <= k for low, k in zip(lows, window.kernel, strict=True)):
+        return None
+    rows = zip(sizes, window.kernel, window.strides, lows, lows, window.dilations, strict=True)
+    axes = [Axis(*row) for row in rows]
+    for ceil_mode in (False, True):
+        if [a.count(ceil_mode) for a in axes] == counts:
+            return lows, ceil_mode
+    return None
 
 
 @operator("MaxPool")
 def _max_pool(call: Call, x: Any) -> Any:
-    rank, window, _ = _pooled(call, x)
+    rank, window, counts = _pooled(call, x)
     dtype = name_of(x)
     wide = x if is_float(x) else F.astype(x, "float32")
-    before, pads = _symmetric_padding(window, x.shape[2:]), [(0, 0)] * rank
-    if before is None:
+    padding, pads = _torch_padding(window, x.shape[2:], counts), [(0, 0)] * rank
+    if padding is None:
         low = -math.inf if is_float(x) else float(np.iinfo(dtype).min)
-        wide, before, pads = F.pad(wide, widths(window.pads), value=low), (0,) * rank, window.pads
-    pool, rest = _MAX[rank - 1], (window.kernel, window.strides, before, window.dilations)
+        wide, pads = F.pad(wide, widths(window.pads), value=low), window.pads
+        padding = (0,) * rank, False
+    before, ceil_mode = padding
+    pool = _MAX[rank - 1]
+    rest = (window.kernel, window.strides, before, window.dilations, ceil_mode)
     if call.n_outputs == 1:
         return F.astype(pool(wide, *rest), dtype)
     maxima, index = pool(wide, *rest, return_indices=True)
@@ -103,9 +111,12 @@ def average_pool(call: Call, x: Any) -> Any:
     """Average each window of the spatial axes."""
     rank, window, counts = _pooled(call, x)
     with_pads = bool(call.get("count_include_pad", 0))
-    before = _symmetric_padding(window, x.shape[2:])
-    if before is not None and max(window.dilations) == 1 and not call.get("ceil_mode", 0):
-        return _AVERAGE[rank - 1](x, window.kernel, window.strides, before, False, with_pads)
+    padding = _torch_padding(window, x.shape[2:], counts)
+    if padding is not None and max(window.dilations) == 1 and not (
+        with_pads and (padding[1] or call.get("ceil_mode", 0))  # torch counts other padding
+    ):  # fmt: skip
+        before, ceil_mode = padding
+        return _AVERAGE[rank - 1](x, window.kernel, window.strides, before, ceil_mode, with_pads)
     full_pads = windows(call, x.shape[2:], window.kernel).pads
     check_host_size(counts)
     n_summed = np.ones((), np.int64)
