@@ -19,6 +19,7 @@ from sycl_dnn.compiler.paused_collection import paused_collection
 from sycl_dnn.device import default_queue
 from sycl_dnn.errors import InvalidArguments, UnsupportedOperator
 from sycl_dnn.nn import folded_calls
+from sycl_dnn.nn.eager import run_arrays
 from sycl_dnn.nn.module import Module
 from sycl_dnn.nn.parameter import Parameter
 from sycl_dnn.onednn import dtypes
@@ -165,7 +166,7 @@ class OnnxModel(Module):
         can_trace = not (static.keys() - self._static_names) and values
         if self._structure not in _call_by_call and can_trace and not self.host_steps:
             try:
-                return super().__call__(values, tuple(map(_encoded, static.items())))
+                return run_arrays(self, values, tuple(map(_encoded, static.items())))
             except NeedsValue:
                 _call_by_call.add(self._structure)
         return self._run({**values, **static}, queue)

@@ -11,6 +11,7 @@ from typing import Any
 
 import dpctl
 import numpy as np
+from dpctl.memory import MemoryUSMDevice
 from dpctl.utils import SequentialOrderManager
 
 from sycl_dnn._dpnp import address
@@ -25,10 +26,9 @@ def passed(value: np.ndarray, queue: Any) -> Any:
     """Copy an argument to a queue; only for a call, since its memory counts as a result's."""
     if not _is_copied_by_host(value, queue):
         return to_device(value, queue)
-    dtype, nbytes = value.dtype, value.nbytes
-    array = allocation.Blank(nbytes, value.shape, None, dtype, dtype.name).new(queue)
-    ctypes.memmove(address(array), value.ctypes.data, nbytes)
-    return allocation.wrap(array)
+    memory = allocation.pool_of(queue).take(MemoryUSMDevice, value.nbytes)
+    ctypes.memmove(address(memory), value.ctypes.data, value.nbytes)
+    return allocation.wrap(allocation.usm_ndarray(value.shape, dtype=value.dtype, buffer=memory))
 
 
 def _is_copied_by_host(value: np.ndarray, queue: Any) -> bool:
