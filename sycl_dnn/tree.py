@@ -320,24 +320,11 @@ def leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
     >>> tree.leaves({"b": 2, "a": [0, 1]})
     [0, 1, 2]
     """
-    items: list[Any] = []
-    _collect(tree, items, is_leaf)
-    return items
-
-
-def _collect(tree: Any, items: list[Any], is_leaf: IsLeaf) -> None:
-    """Append the leaves without the structure, which takes longer and which calls do not need."""
-    cls = tree.__class__
-    if is_leaf is not None and is_leaf(tree):
-        items.append(tree)
-    elif cls is tuple or cls is list:
-        for child in tree:
-            _collect(child, items, is_leaf)
-    elif (node := opened(tree)) is None:
-        items.append(tree)
-    else:
-        for child in node.children:
-            _collect(child, items, is_leaf)
+    node = None if is_leaf is not None and is_leaf(tree) else opened(tree)
+    if node is None:
+        return [tree]
+    # Without the structure, which takes longer and which traced operations do not need.
+    return [leaf for child in node.children for leaf in leaves(child, is_leaf)]
 
 
 def paths(tree: Any, is_leaf: IsLeaf = None) -> list[tuple[str, Any]]:
