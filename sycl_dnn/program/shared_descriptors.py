@@ -14,93 +14,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from sycl_dnn import _core, errors
-from sycl_dnn.onednn import faults, reference_code
+from sycl_dnn.onednn import faults
 
 _MAX_DESCRIPTORS = 2048
-#: Parameters of deferred descriptors, and the execution arguments that they describe.
-_DEFERRED = {
-    "eltwise_forward": {"src": "src", "dst": "dst"},
-    "binary": {"src0": "src_0", "src1": "src_1", "dst": "dst"},
-}
-#: Algorithms without a rule about their numbers, but for clip's.
-_ALGORITHMS = {
-    row: frozenset(
-        kind
-        for kind in (getattr(_core.algorithm, name) for name in dir(_core.algorithm))
-        if getattr(kind, "name", "").startswith(row.split("_")[0] + "_")
-        and not kind.name.endswith("_use_dst_for_bwd")
-    )
-    for row in _DEFERRED
-}
-_CLIPS = (_core.algorithm.eltwise_clip, _core.algorithm.eltwise_clip_v2)
-#: Most axes that all implementations of element-wise functions traverse.
-_MAX_AXES = 5
-
-
-class Deferred:
-    """An element-wise descriptor that is created when something else than its arguments is read.
-
-    Most become post-ops or parts of generated kernels, so theirs never is.
-    """
-
-    __slots__ = ("_cache", "_descs", "_parameters", "_pd", "engine", "name", "primitive_attr")
-
-    def __init__(
-        self, cache: Descriptors, engine: Any, row: str, params: Mapping[str, Any]
-    ) -> None:
-        self._cache = cache
-        self.engine, self.name, self._parameters = engine, row, dict(params)
-        self.primitive_attr = _core.PrimitiveAttr()
-        self._descs = {name: params[n] for n, name in _DEFERRED[row].items()}
-        self._descs["workspace"] = _core.MemoryDesc()
-        self._pd: Any = None
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """A copy of the row's arguments."""
-        return dict(self._parameters)
-
-    def desc_of(self, argument: Any) -> Any:
-        """Return the layout of an execution argument."""
-        desc = self._descs.get(argument)
-        return self.created().desc_of(argument) if desc is None else desc
-
-    def created(self) -> Any:
-        """Return the descriptor."""
-        if self._pd is None:
-            self._cache.n_made += 1
-            self._pd = getattr(_core, self.name)(self.engine, **self._parameters)
-        return self._pd
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.created(), name)
-
-
-def _is_certain(engine: Any, row: str, params: Mapping[str, Any], attr: Any) -> bool:
-    """Whether oneDNN has an implementation without known faults, in the requested layouts."""
-    if row not in _DEFERRED or engine.kind is not _core.engine_kind.cpu:
-        return False
-    kind = params["algorithm"]
-    if kind not in _ALGORITHMS[row] or params.get("src2") is not None:
-        return False
-    if (attr is not None and attr.calls) or (
-        kind in _CLIPS and not params["alpha"] <= params["beta"]
-    ):
-        return False
-    sources = [params[n] for n in _DEFERRED[row]]
-    dst = sources.pop()
-    dims = dst.dims
-    if 0 in dims or not 0 < len(dims) <= _MAX_AXES or sources[0].dims != dims:
-        return False
-    if row == "eltwise_forward" and sources[0] != dst:
-        return False
-    return all(
-        desc.is_plain
-        and desc.data_type is _core.data_type.f32
-        and len(desc.dims) == len(dims)
-        and all(n in (1, size) for n, size in zip(desc.dims, dims, strict=True))
-        for desc in (*sources, dst)
-    )
 
 
 class _Cached:
@@ -165,8 +81,6 @@ class Descriptors:
             return None
 
     def _created(self, key: Any, engine: Any, row: str, params: Any, attr: Any) -> Any:
-        if _is_certain(engine, row, params, attr):
-            return self._keep(key, Deferred(self, engine, row, params)).pd
         self.n_made += 1
         pd = getattr(_core, row)(engine, **params, attr=attr)
         # Descriptors that warn are recreated, so that they warn again.
@@ -177,9 +91,6 @@ class Descriptors:
         cached = self._by_pd.get(id(pd))
         primitive = None if cached is None else cached.primitives.get(inserted)
         if primitive is None:
-            if isinstance(pd, Deferred):
-                pd = pd.created()
-                reference_code.warn_of(pd)
             primitive = _core.Primitive(pd, inserted)
             if cached is not None:
                 cached.primitives[inserted] = primitive

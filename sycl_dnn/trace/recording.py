@@ -325,8 +325,7 @@ class Trace(TraceState):
         except errors.Unimplemented as error:
             params = {**params, "composed": composed}
             return self._fall_back(row, inputs, outputs, ask, attr, params, error)
-        # There is no other implementation of dropout; deferred descriptors warn when created.
-        if "attr_dropout_seed" not in inputs and isinstance(pd, _core.PrimitiveDesc):
+        if "attr_dropout_seed" not in inputs:  # there is no other implementation of dropout
             reference_code.warn_of(pd)
         args = {name: self._fitted(t, pd.desc_of(name)) for name, t in inputs.items()}
         results = {

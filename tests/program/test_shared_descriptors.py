@@ -35,9 +35,8 @@ def test_equal_parameters_give_one_descriptor_and_primitive(engine):
     result, desc = Descriptors(), layout.row_major((4, 4), "float32")
     first, second = (binary(result, engine, desc) for _ in range(2))
     assert first is second
-    assert (result.n_asked, result.n_made) == (2, 0)  # deferred
-    assert result.primitive(first) is result.primitive(second)
     assert (result.n_asked, result.n_made) == (2, 1)
+    assert result.primitive(first) is result.primitive(second)
     assert result.primitive(first, True) is not result.primitive(first)
     assert binary(result, engine, desc, A.binary_mul) is not first
 
@@ -73,35 +72,6 @@ def test_refusals_are_remembered(engine):
     assert result.n_made == 1
     with pytest.raises(errors.DnnlError):
         result.described(engine, "binary", params, None)
-
-
-def test_element_wise_descriptors_wait_until_something_is_asked_of_them(engine):
-    result, desc = Descriptors(), layout.row_major((4, 4), "float32")
-    deferred = [binary(result, engine, desc), eltwise(result, engine, 0.5)]
-    for pd, names in zip(deferred, (("src_0", "src_1", "dst"), ("src", "dst")), strict=True):
-        direct = getattr(_core, pd.name)(engine, **pd.parameters)
-        assert {n: pd.desc_of(n) for n in names} == {n: direct.desc_of(n) for n in names}
-        assert pd.desc_of("workspace") == direct.desc_of("workspace")
-        assert pd.primitive_attr.calls == direct.primitive_attr.calls
-        assert result.n_made == deferred.index(pd)
-        assert pd.impl_info == direct.impl_info
-        assert result.n_made == deferred.index(pd) + 1
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"alpha": 2.0, "beta": 1.0, "algorithm": A.eltwise_clip},
-        {"dst": layout.row_major((4, 5), "float32")},
-        {"dst": layout.strided((4, 4), "float32", (1, 4))},
-        {"algorithm": A.binary_add},
-    ],
-)
-def test_what_onednn_may_refuse_is_not_deferred(engine, change):
-    desc = layout.row_major((4, 4), "float32")
-    params = {"prop_kind": _core.prop_kind.forward_inference, "algorithm": A.eltwise_linear}
-    params |= {"src": desc, "dst": desc, "alpha": 1.0, "beta": 2.0, **change}
-    assert Descriptors().described_or_none(engine, "eltwise_forward", params, None) is None
 
 
 def test_the_least_recently_used_is_evicted(engine):
