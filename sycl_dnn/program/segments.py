@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import dpnp
+import numpy as np
 
 from sycl_dnn import _core, _dpnp
 from sycl_dnn.onednn import Memory
@@ -20,102 +20,29 @@ from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.steps import ArrayStep, Out, Step, is_kernel
 from sycl_dnn.trace.values import MixedTraces, Storage, Tensor
 
-
-class Spans:
-    """Used byte ranges: disjoint, sorted, adjacent ones merged."""
-
-    __slots__ = ("ends", "starts")
-
-    def __init__(self) -> None:
-        self.starts: list[int] = []
-        self.ends: list[int] = []
-
-    def add(self, start: int, end: int) -> None:
-        """Mark the bytes from ``start`` up to ``end`` as used."""
-        low, high = bisect_left(self.ends, start), bisect_right(self.starts, end)
-        if low < high:
-            start, end = min(start, self.starts[low]), max(end, self.ends[high - 1])
-        self.starts[low:high], self.ends[low:high] = [start], [end]
-
-    def end_of_overlap(self, start: int, end: int) -> int | None:
-        """Return the end of the first range that overlaps these bytes; None if they are free."""
-        at = bisect_right(self.ends, start)
-        return self.ends[at] if at < len(self.ends) and self.starts[at] < end else None
+# --- Memory planning: intermediate values with disjoint lifetimes share memory
 
 
-class Busy:
-    """Memory usage over step intervals, as a segment tree.
+class Places:
+    """Offsets of values that use memory for a number of steps; ``capacity`` is their number."""
 
-    A placement costs time proportional to the tree's depth and the number of gaps skipped.
-
-    Parameters
-    ----------
-    stretches : iterable of (int, int)
-        First and last step of everything to be placed.
-    """
-
-    def __init__(self, stretches: Iterable[tuple[int, int]]) -> None:
-        intervals = set(stretches)
-        n_steps = max((last for _, last in intervals), default=0) + 1
-        self._size = 1
-        while self._size < n_steps:
-            self._size *= 2
-        self._nodes = {stretch: self._nodes_of(*stretch) for stretch in intervals}
-        #: By tree node: memory used during any of its steps; only for nodes that queries reach.
-        self._any = {n: Spans() for inner, _ in self._nodes.values() for n in inner}
-        #: By tree node: memory used during all of its steps.
-        self._whole = {n: Spans() for _, outer in self._nodes.values() for n in outer}
+    def __init__(self, capacity: int) -> None:
+        #: First and last step, first byte and the one after the last, by column.
+        self._taken = np.empty((4, capacity), np.int64)
+        self._count = 0
 
     def take(self, nbytes: int, first: int, last: int) -> int:
         """Reserve and return the lowest offset that is free from step ``first`` to ``last``."""
-        inner, outer = self._nodes[first, last]
-        used = [self._any[n] for n in inner]
-        used += [self._whole[n] for n in outer if self._whole[n].starts]
-        offset = _first_gap(used, nbytes)
-        if nbytes:
-            end = offset + nbytes
-            for node in inner:
-                self._any[node].add(offset, end)
-                if node in self._whole:
-                    self._whole[node].add(offset, end)
-            for node in outer:
-                if node in self._any:
-                    self._any[node].add(offset, end)
+        firsts, lasts, starts, ends = self._taken[:, : self._count]
+        alive = np.flatnonzero((firsts <= last) & (lasts >= first))
+        in_order = alive[starts[alive].argsort()]
+        # What is free begins after all that begins before it.
+        candidates = np.concatenate(([0], np.maximum.accumulate(ends[in_order])))
+        fits = np.append(starts[in_order] - candidates[:-1] >= nbytes, True)
+        offset = int(candidates[fits.argmax()])
+        self._taken[:, self._count] = first, last, offset, offset + nbytes
+        self._count += 1
         return offset
-
-    def _nodes_of(self, first: int, last: int) -> tuple[list[int], set[int]]:
-        """Return the nodes that cover an interval, and their ancestors."""
-        inner: list[int] = []
-        low, high = first + self._size, last + self._size + 1
-        while low < high:
-            if low & 1:
-                inner.append(low)
-                low += 1
-            if high & 1:
-                high -= 1
-                inner.append(high)
-            low, high = low // 2, high // 2
-        outer: set[int] = set()
-        for node in inner:
-            node //= 2
-            while node and node not in outer:
-                outer.add(node)
-                node //= 2
-        return inner, outer
-
-
-def _first_gap(used: list[Spans], nbytes: int) -> int:
-    offset, is_free = 0, False
-    while not is_free:
-        is_free = True
-        for spans in used:
-            end = spans.end_of_overlap(offset, offset + nbytes)
-            if end is not None:
-                offset, is_free = end, False
-    return offset
-
-
-# --- Memory planning: intermediate values with disjoint lifetimes share memory
 
 
 class Arena:
@@ -136,10 +63,10 @@ class Arena:
         self.scratchpads: dict[int, tuple[Any, int]] = {}
         self.nbytes = 0
         spans = lifetimes(steps, placed)
-        busy = Busy((first, last) for _, first, last, _ in spans.values())
+        places = Places(len(spans))
         # Largest first, so that small ones fill the gaps.
         for key, (nbytes, first, last, desc) in sorted(spans.items(), key=lambda s: -s[1][0]):
-            offset = busy.take(nbytes, first, last)
+            offset = places.take(nbytes, first, last)
             self.nbytes = max(self.nbytes, offset + nbytes)
             if key[0] == "scratchpad":
                 self.scratchpads[key[1]] = (desc, offset)

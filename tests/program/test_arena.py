@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from sycl_dnn import _core
-from sycl_dnn.program.segments import Arena, Busy, Spans
+from sycl_dnn.program.segments import Arena, Places
 from sycl_dnn.program.step_order import ALIGNMENT
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.recording import Trace
@@ -93,18 +93,9 @@ def test_random_values_get_the_lowest_free_place(seed):
     n_steps = draw.randint(1, 50)
     starts = [draw.randrange(n_steps) for _ in range(draw.randint(1, 80))]
     stretches = [(s, min(n_steps - 1, s + draw.choice([0, 1, 2, 10, 50]))) for s in starts]
-    busy, placed = Busy(stretches), []
+    places, placed = Places(len(stretches)), []
     for first, last in stretches:
         nbytes = ALIGNMENT * draw.choice([0, 1, 1, 2, 3, 7, 20])
-        offset = busy.take(nbytes, first, last)
+        offset = places.take(nbytes, first, last)
         assert offset == _plain_search(placed, nbytes, first, last)
         placed.append((offset, offset + nbytes, first, last))
-
-
-def test_adjacent_spans_are_merged():
-    spans = Spans()
-    for start, end in ((0, 2), (6, 8), (2, 4), (3, 6), (10, 12)):
-        spans.add(start, end)
-    assert (spans.starts, spans.ends) == ([0, 10], [8, 12])
-    assert spans.end_of_overlap(7, 9) == 8
-    assert spans.end_of_overlap(8, 10) is None
