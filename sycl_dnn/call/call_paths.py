@@ -115,23 +115,30 @@ class Results:
     structure : tree.Structure or None
         None: a single leaf.
     leaves : list
-        ``KnownValue``, ``NewValue``, or constants.
+        By leaf: the number of an existing value; the description of a new one, a tuple, which is
+        empty if it is not a tensor; or a constant as the only item of a list.
     """
 
     __slots__ = ("_leaves", "_structure", "single")
 
     def __init__(self, structure: Any, leaves: list[Any]) -> None:
         self._structure, self._leaves = structure, leaves
-        is_single = structure is None and type(leaves[0]) is NewValue
+        is_single = structure is None and type(leaves[0]) is tuple
         #: Description of a single new value; None for other results.
-        self.single = leaves[0].description if is_single else None
+        self.single = leaves[0] if is_single else None
 
     def build(self, recording: Any) -> Any:
         """Return the result in another run."""
         if self.single is not None:
             return recording.shown_as(self.single)
-        leaves = [leaf.of(recording) if hasattr(leaf, "of") else leaf for leaf in self._leaves]
+        leaves = [self._leaf(recording, leaf) for leaf in self._leaves]
         return leaves[0] if self._structure is None else tree.unflatten(self._structure, leaves)
+
+    @staticmethod
+    def _leaf(recording: Any, leaf: Any) -> Any:
+        if type(leaf) is tuple:
+            return recording.shown_as(leaf)
+        return recording.seen[leaf] if type(leaf) is int else leaf[0]
 
     def build_views(self, recording: Any, source: Any) -> Any:
         """Return the result in another run: views of ``source``."""
@@ -139,29 +146,3 @@ class Results:
         for leaf in tree.leaves(result):
             alias(source, leaf)
         return result
-
-
-class KnownValue:
-    """A returned value that existed before the call."""
-
-    __slots__ = ("_number",)
-
-    def __init__(self, number: int) -> None:
-        self._number = number
-
-    def of(self, recording: Any) -> Any:
-        """Return the value in a run."""
-        return recording.seen[self._number]
-
-
-class NewValue:
-    """A value that a call created: shape, dtype and strides; None if it is not a tensor."""
-
-    __slots__ = ("description",)
-
-    def __init__(self, description: tuple[Any, ...] | None) -> None:
-        self.description = description
-
-    def of(self, recording: Any) -> Any:
-        """Return the value in a run."""
-        return recording.shown_as(self.description)

@@ -17,7 +17,7 @@ import numpy as np
 from sycl_dnn import tree
 from sycl_dnn._core import RecordedRun
 from sycl_dnn.call import argument_writes, written_views
-from sycl_dnn.call.call_paths import KnownValue, NewValue, Results
+from sycl_dnn.call.call_paths import Results
 from sycl_dnn.call.call_tokens import PLAIN
 from sycl_dnn.call.capturing import Number
 from sycl_dnn.call.recorded_tensor import Opaque, RecordedTensor
@@ -176,7 +176,7 @@ class RunningFunction(RecordedRun):
         written_views.refresh(self, tensor, reader)
 
     def shown_as(self, description: Any) -> Any:
-        """Return the next value; None describes one that is no tensor."""
+        """Return the next value; an empty description is of one that is no tensor."""
         number = len(self.seen)
         value: Any = RecordedTensor(self, number, *description) if description else Opaque(number)
         self.seen.append(value)
@@ -223,14 +223,13 @@ class RunningFunction(RecordedRun):
 
     def _leaf(self, value: Any) -> Any:
         if value.__class__ in PLAIN or isinstance(value, (float, np.generic)):
-            return value
+            return [value]
         number = self._numbers.get(id(value))
         if number is not None:
-            return KnownValue(number)
+            return number
         self._note(value)
-        if not isinstance(value, Tensor):
-            return NewValue(None)
-        return NewValue((value.shape, value.dtype, value.strides))
+        is_tensor = isinstance(value, Tensor)
+        return (value.shape, value.dtype, value.strides) if is_tensor else ()
 
     def _note(self, value: Any) -> None:
         self._numbers.setdefault(id(value), len(self._real))

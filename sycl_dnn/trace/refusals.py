@@ -108,11 +108,11 @@ def refused_attribute(name: str) -> Any:
     return property(read, doc="Refused: raises AttributeError that says why.")
 
 
-def no_gradient(name: str, missing: str = "gradient") -> Callable[..., Any]:
+def no_gradient(name: str) -> Callable[..., Any]:
     """Return the gradient rule of an operation without a gradient."""
 
     def rule(entry: Any, grads: Any) -> Any:
-        raise NotImplementedError(f"vjp: {name} has no {missing}")
+        raise NotImplementedError(f"vjp: {name} has no gradient")
 
     return rule
 

@@ -199,15 +199,15 @@ class TraceState:
         dtype: str,
         strides: tuple[int, ...],
         constant: bool = False,
-        desc: _core.MemoryDesc | None = None,
     ) -> Tensor:
         """Return the tensor of the next array of the call.
 
         It has no descriptor if oneDNN cannot describe the strides.
         """
+        desc = None
         if layout.is_describable(shape, strides):
             strides = layout.canonical_strides(tuple(shape), tuple(strides))
-            if desc is None and layout.can_describe(dtype):
+            if layout.can_describe(dtype):
                 desc = layout.strided(shape, dtype, strides)
         storage = self._argument_storage(desc, constant=constant)
         storage.dtype = str(dtype)
