@@ -8,7 +8,7 @@ import functools
 import io
 import pickle
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,139 +38,119 @@ class Rewritten(NamedTuple):
     n_recorded: int
 
 
-class _Written:
-    """A graph as numbered storages and tensors, and nodes over them."""
+def _flat(n: int) -> Any:
+    """Return the form of a tuple of arrays."""
+    array = nested_arguments.ARRAY
+    return nested_arguments.Form(tree.flatten((0,) * n)[1], [array] * n)
 
-    def __init__(
-        self, trace: CompileTrace, rewritten: Rewritten, weights: kept_arrays.Weights
-    ) -> None:
-        self._storages: dict[int, int] = {}
-        self._tensors: dict[int, int] = {}
-        #: By identity: a descriptor's number, what ``_Unpacked`` makes in place of it, and the
-        #: layouts that are arguments of it.
-        self._pds: dict[int, tuple[int, Any, set[int]]] = {}
-        self._held: list[Any] = []
-        #: Layouts in order, and by number the primitive that can say it, with its argument.
-        self._descs: dict[Any, int] = {}
-        self._sources: dict[int, tuple[int, str]] = {}
-        #: Of descriptors: the arguments, and the implementation and layouts that follow from them.
-        self._primitives: list[tuple[bytes, str, dict[str, int]]] = []
-        self.storages: list[Any] = []
-        self.tensors: list[Any] = []
-        if trace.written or trace.tail or rewritten.graph._locked:
+
+def _made(kind: str, *args: Any) -> Any:
+    """Stand in a pickle for what ``_Reader.make_KIND`` returns; the only name in it."""
+
+
+class _Writer(pickle.Pickler):
+    """Pickles a graph and the objects of oneDNN in it, each once."""
+
+    def __init__(self, file: Any, nodes: Sequence[Node]) -> None:
+        super().__init__(file, protocol=5)
+        #: Equal layouts, and by opaque layout the primitive that has it, with its argument.
+        self._descs: dict[Any, Any] = {}
+        self._sources: dict[Any, tuple[Any, str]] = {}
+        #: By id of a descriptor: its layouts that are known as bytes.
+        self._layouts: dict[int, dict[str, Any]] = {}
+        for node in nodes:
+            if node.pd is not None:
+                self._note(node)
+
+    def _note(self, node: Node) -> None:
+        """Note the layouts of a primitive."""
+        pd = node.pd
+        again, taken = (
+            shared_descriptors.shared.again(pd),
+            set(_descs_in([pd.parameters, node.attr])),
+        )
+        if again.impl_info != pd.impl_info:
             raise NotKept
-        self.arguments = [self._storage(s) for s in trace.arguments]
-        self.captured = [
-            (number, weights.reference(value), self._tensor(t))
-            for number, value, t in trace.captured
-        ]
-        self.finals = [self._tensor(t) for t in rewritten.graph.finals]
-        self.nodes = [self._node(node) for node in rewritten.graph.nodes]
-        if (
-            not rewritten.form.is_single
-            and rewritten.form.structure != _flat(rewritten.n_results).structure
-        ):
-            raise NotKept
+        for name in (*node.inputs, *node.outputs):
+            desc = pd.desc_of(name)
+            if again is not pd and again.desc_of(name) != desc:
+                raise NotKept
+            if _blob_of(desc) is not None:
+                self._layouts.setdefault(id(pd), {})[name] = desc
+            elif desc not in taken:
+                self._sources.setdefault(desc, (pd, name))
 
-    def content(self, rewritten: Rewritten) -> bytes:
-        """Return the graph as bytes."""
-        counts = rewritten.n_results, rewritten.n_given, rewritten.n_recorded
-        data, _ = self._dumped((
-            self.storages, self.tensors, self.arguments, self.captured, self.finals, self.nodes,
-            rewritten.form.is_single, counts,
-        ))  # fmt: skip
-        descs = [self._source(desc, number) for desc, number in self._descs.items()]
-        return zlib.compress(pickle.dumps((descs, self._primitives, data), protocol=5), 1)
+    def reducer_override(self, value: Any) -> Any:
+        """Return the reduced form of a part of a graph."""
+        kind = type(value)
+        for of_kind, reduce in _REDUCED.items():
+            if issubclass(kind, of_kind):
+                return _made, reduce(self, value)
+        return NotImplemented if value is _made else self._refused()
 
-    def _dumped(self, value: Any) -> tuple[bytes, set[int]]:
-        """Serialize data; return the bytes and the numbers of the layouts that it refers to."""
-        file = io.BytesIO()
-        writer = _Writer(file, self._descs)
-        writer.dump(value)
-        return file.getvalue(), writer.used
+    def _refused(self) -> Any:
+        raise NotKept
 
-    def _source(self, desc: Any, number: int) -> bytes | tuple[int, str]:
-        """Return a layout as bytes, or the primitive that defines an opaque one."""
-        if desc is None:
-            return b""
+    def _desc(self, desc: Any) -> tuple[Any, ...]:
+        first = self._descs.setdefault(desc, desc)
+        if first is not desc:
+            return "same", first
         blob = _blob_of(desc)
         if blob is not None:
-            return blob
-        if number not in self._sources:
-            raise NotKept
-        return self._sources[number]
+            return "desc", blob
+        return ("layout", *self._sources[desc]) if desc in self._sources else self._refused()
 
-    def _desc(self, desc: Any) -> int:
-        return self._descs.setdefault(desc, len(self._descs))
+    def _pd(self, pd: Any) -> tuple[Any, ...]:
+        attr = shared_descriptors.shared.attr(pd)
+        layouts = self._layouts.get(id(pd), {})
+        return "pd", pd.name, dict(pd.parameters), attr, pd.impl_info, layouts
 
-    def _described(self, pd: Any) -> tuple[int, Any, set[int]]:
-        description = self._pds.get(id(pd))
-        if description is None:
-            self._held.append(pd)
-            again = shared_descriptors.shared.again(pd)
-            if again.impl_info != pd.impl_info:
-                raise NotKept
-            params, attr = dict(pd.parameters), shared_descriptors.shared.attr(pd)
-            content, used = self._dumped((pd.name, params, attr))
-            description = self._pds[id(pd)] = len(self._primitives), again, used
-            self._primitives.append((content, pd.impl_info, {}))
-        return description
+    def _calls(self, value: Any) -> tuple[Any, ...]:
+        return "calls", type(value).__name__, value.__reduce_ex__(5)[1][1]
 
-    def _primitive(self, node: Node) -> int:
-        number, again, used = self._described(node.pd)
-        layouts = self._primitives[number][2]
-        for name in (*node.inputs, *node.outputs):
-            if name in layouts:
-                continue
-            desc = node.pd.desc_of(name)
-            if again is not node.pd and again.desc_of(name) != desc:
-                raise NotKept
-            layouts[name] = self._desc(desc)
-            if layouts[name] not in used:
-                self._sources.setdefault(layouts[name], (number, name))
-        return number
+    def _kernel(self, kernel: Any) -> tuple[Any, ...]:
+        recipe = launching.recipe_of(kernel)
+        return self._refused() if recipe is None else ("kernel", recipe)
 
-    def _storage(self, storage: Storage) -> int:
-        number = self._storages.get(id(storage))
-        if number is None:
-            number = self._storages[id(storage)] = len(self.storages)
-            s = storage
-            self._held.append(s)
-            facts = (s.argument, s.constant, s.scalar, s.repeat, s.is_shared)
-            self.storages.append((self._desc(s.desc), kept_arrays.content_of(s.memory), facts))
-        return number
+    def _member(self, value: Any) -> tuple[Any, ...]:
+        kind = type(value)
+        is_ours = getattr(_core, kind.__name__, None) is kind
+        return ("member", kind.__name__, int(value.value)) if is_ours else self._refused()
 
-    def _tensor(self, tensor: Tensor) -> int:
-        number = self._tensors.get(id(tensor))
-        if number is None:
-            t = tensor
-            storage = self._storage(t.storage)
-            number = self._tensors[id(t)] = len(self.tensors)
-            self._held.append(t)
-            desc = self._desc(t.desc)
-            self.tensors.append((storage, desc, str(t.dtype), t.shape, t.offset, t.strides))
-        return number
+    def _storage(self, s: Storage) -> tuple[Any, ...]:
+        facts = s.argument, s.constant, s.scalar, s.repeat, s.is_shared
+        return "storage", s.desc, kept_arrays.content_of(s.memory), facts
 
-    def _named(self, tensors: dict[str, Tensor]) -> tuple[tuple[str, int], ...]:
-        return tuple((name, self._tensor(t)) for name, t in tensors.items())
+    def _tensor(self, t: Tensor) -> tuple[Any, ...]:
+        return "tensor", t.storage, t.desc, str(t.dtype), t.shape, t.offset, t.strides
 
     def _node(self, node: Node) -> tuple[Any, ...]:
-        inputs, outputs = self._named(node.inputs), self._named(node.outputs)
-        report = node.fused, node.refused, node.times
-        traits = node.is_rounded, node.part, node.inserted, node.is_repeated
-        return (self._work(node), inputs, outputs, report, traits)
+        is_data = node.pd is not None or node.primitive is None or is_kernel(node.primitive)
+        if node.function is not None or not is_data:
+            self._refused()
+        kernel = node.primitive if node.pd is None else None
+        return (
+            "node",
+            node.pd,
+            kernel,
+            node.inputs,
+            node.outputs,
+            {n: getattr(node, n) for n in _FACTS},
+        )
 
-    def _work(self, node: Node) -> Any:
-        if node.function is not None:
-            raise NotKept
-        if node.pd is not None:
-            return ("primitive", self._primitive(node))
-        if node.primitive is None:
-            return None
-        recipe = launching.recipe_of(node.primitive) if is_kernel(node.primitive) else None
-        if recipe is None:
-            raise NotKept
-        return ("kernel", recipe)
+
+#: What is kept of a node besides its work and tensors.
+_FACTS = ("fused", "refused", "times", "is_rounded", "part", "inserted", "is_repeated")
+#: By class, the first that fits: the arguments of ``_made`` for an object.
+_REDUCED: dict[Any, Any] = {
+    Node: _Writer._node, Tensor: _Writer._tensor, Storage: _Writer._storage,
+    _core.MemoryDesc: _Writer._desc, _core.PrimitiveDesc: _Writer._pd,
+    _core.Kernel: _Writer._kernel, _core.Engine: lambda writer, engine: ("engine",),
+    (_core.PrimitiveAttr, _core.PostOps): _Writer._calls, enum.Enum: _Writer._member,
+    np.generic: lambda writer, value: ("same", value.item()),
+    int: lambda writer, value: ("same", int(value)),  # of a subclass
+    float: lambda writer, value: ("same", float(value)),
+}  # fmt: skip
 
 
 @functools.lru_cache(4096)
@@ -183,180 +163,98 @@ def _blob_of(desc: Any) -> bytes | None:
         return None
 
 
-def _flat(n: int) -> Any:
-    """Return the form of a tuple of arrays."""
-    array = nested_arguments.ARRAY
-    return nested_arguments.Form(tree.flatten((0,) * n)[1], [array] * n)
-
-
-def _engine() -> Any:
-    """Represent the engine of the program in a pickle."""
-
-
-def _desc(number: int) -> Any:
-    """Represent a layout in a pickle."""
-
-
-def _replayed(kind: str, calls: Any) -> Any:
-    """Return an attribute or post-ops, set by the same calls."""
-    replayed = getattr(_core, kind)()
-    for name, arguments in calls:
-        getattr(replayed, name)(*arguments)
-    return replayed
-
-
-def _plain(value: Any) -> Any:
-    """Return a plain number in place of a NumPy scalar or another subclass."""
-    return value
-
-
-def _member(kind: str, value: int) -> Any:
-    """Return a member of one of oneDNN's enumerations."""
-    return getattr(_core, kind)(value)
-
-
-#: The functions that a pickle may refer to.
-_STANDING = (_engine, _desc, _replayed, _member, _plain)
-
-
-class _Writer(pickle.Pickler):
-    """Pickles data, with layouts and enumeration members as numbers."""
-
-    def __init__(self, file: Any, descs: dict[Any, int]) -> None:
-        super().__init__(file, protocol=5)
-        self._descs = descs
-        self.used: set[int] = set()
-
-    def reducer_override(self, value: Any) -> Any:
-        """Return the reduced form of an object of oneDNN."""
-        if isinstance(value, _core.MemoryDesc):
-            number = self._descs.setdefault(value, len(self._descs))
-            self.used.add(number)
-            return _desc, (number,)
-        if isinstance(value, _core.Engine):
-            return _engine, ()
-        kind = type(value)
-        if isinstance(value, (_core.PrimitiveAttr, _core.PostOps)):
-            return _replayed, (kind.__name__, value.__reduce_ex__(5)[1][1])
-        if isinstance(value, enum.Enum) and getattr(_core, kind.__name__, None) is kind:
-            return _member, (kind.__name__, int(value.value))
-        if isinstance(value, np.generic):
-            return _plain, (value.item(),)
-        if isinstance(value, (int, float)):  # of a subclass
-            return _plain, (int(value) if isinstance(value, int) else float(value),)
-        if value in _STANDING:
-            return NotImplemented
-        raise NotKept
+def _descs_in(value: Any) -> Iterator[Any]:
+    """Yield the layouts among parameters and attributes."""
+    if isinstance(value, _core.MemoryDesc):
+        yield value
+    elif isinstance(value, (_core.PrimitiveAttr, _core.PostOps)):
+        yield from _descs_in([arguments for _, arguments in value.calls])
+    elif isinstance(value, (list, tuple, dict)):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _descs_in(item)
 
 
 class _Reader(pickle.Unpickler):
-    """Unpickles data and objects of oneDNN; never imports a name from a file."""
+    """Unpickles a graph; never imports a name from a file."""
 
-    def __init__(self, content: bytes, special: dict[str, Any]) -> None:
+    def __init__(self, content: bytes, trace: CompileTrace) -> None:
         super().__init__(io.BytesIO(content))
-        self._special = special
+        self._trace, self._engine = trace, trace.engine
+        names = [name for name in dir(self) if name.startswith("make_")]
+        self._makers = {name.removeprefix("make_"): getattr(self, name) for name in names}
 
     def find_class(self, module: str, name: str) -> Any:
-        """Return the function of this module that a name refers to.
+        """Return what makes the parts of a graph.
 
         Raises
         ------
         UnpicklingError
-            Another name.
+            It is another name.
         """
-        if module == __name__ and name in self._special:
-            return self._special[name]
+        if (module, name) == (__name__, _made.__name__):
+            return lambda kind, *args: self._makers[kind](*args)
         raise pickle.UnpicklingError(f"{module}.{name} is not part of a graph")
 
+    def make_engine(self) -> Any:
+        """Return the engine of the program."""
+        return self._engine
 
-class _Unpacked:
-    """Layouts and descriptors of a kept graph, each created when first needed."""
+    def make_same(self, value: Any) -> Any:
+        """Return a value that was pickled before, or a plain number."""
+        return value
 
-    def __init__(self, content: bytes, engine: Any) -> None:
-        self._sources, self._contents, data = _Reader(zlib.decompress(content), {}).load()
-        self._engine = engine
-        self._descs: list[Any] = [None] * len(self._sources)
-        self._pds: list[Any] = [None] * len(self._contents)
-        self._special = {
-            "_engine": lambda: engine, "_desc": self.desc, "_member": _member,
-            "_replayed": _replayed, "_plain": _plain,
-        }  # fmt: skip
-        self.data = self._loaded(data)
-
-    def _loaded(self, content: bytes) -> Any:
-        return _Reader(content, self._special).load()
-
-    def desc(self, number: int) -> Any:
+    def make_desc(self, blob: bytes) -> Any:
         """Return a layout."""
-        layout = self._descs[number]
-        source = self._sources[number]
-        if layout is None and source:
-            if isinstance(source, bytes):
-                layout = _core.MemoryDesc.from_blob(source)
-            else:
-                layout = self.primitive(source[0]).desc_of(source[1])
-            self._descs[number] = layout
-        return layout
+        return _core.MemoryDesc.from_blob(blob)
 
-    def primitive(self, number: int) -> Any:
-        """Return a descriptor."""
-        descriptor = self._pds[number]
-        if descriptor is None:
-            content, impl_info, layouts = self._contents[number]
-            row, params, attr = self._loaded(content)
-            descriptor = shared_descriptors.shared.described(self._engine, row, params, attr)
-            self._pds[number] = descriptor
-            expected = {name: self.desc(desc) for name, desc in layouts.items()}
-            if descriptor.impl_info != impl_info or any(
-                descriptor.desc_of(n) != expected[n] for n in expected
-            ):
-                raise NotKept
-        return descriptor
+    def make_layout(self, pd: Any, name: str) -> Any:
+        """Return a layout of oneDNN's own."""
+        return pd.desc_of(name)
 
+    def make_member(self, kind: str, value: int) -> Any:
+        """Return a member of one of oneDNN's enumerations."""
+        return getattr(_core, kind)(value)
 
-def _read(unpacked: _Unpacked, trace: CompileTrace, leaves: Sequence[Any], queue: Any) -> Rewritten:
-    storage_rows, tensor_rows, arguments, captured, finals, nodes, is_single, counts = unpacked.data
-    trace.queue, trace.has_queue = queue, True
-    storages = [_storage(trace, unpacked.desc(desc), *rest) for desc, *rest in storage_rows]
-    tensors = [Tensor(trace, storages[s], unpacked.desc(d), *rest) for s, d, *rest in tensor_rows]
-    trace.arguments = [storages[i] for i in arguments]
+    def make_calls(self, kind: str, calls: Any) -> Any:
+        """Return an attribute or post-ops, set by the same calls."""
+        replayed = getattr(_core, kind)()
+        for name, arguments in calls:
+            getattr(replayed, name)(*arguments)
+        return replayed
 
-    def array(reference: Any) -> Any:
-        if isinstance(reference, int):
-            return leaves[reference]
-        return kept_arrays.array_of(reference, queue)
+    def make_pd(
+        self, row: str, params: Any, attr: Any, impl_info: str, layouts: dict[str, Any]
+    ) -> Any:
+        """Return a descriptor; raise NotKept if oneDNN would now select something else."""
+        pd = shared_descriptors.shared.described(self._engine, row, params, attr)
+        if pd.impl_info != impl_info or any(pd.desc_of(n) != d for n, d in layouts.items()):
+            raise NotKept
+        return pd
 
-    trace.captured = [(n, array(reference), tensors[t]) for n, reference, t in captured]
-    graph_nodes = [_node(trace, unpacked, tensors.__getitem__, *facts) for facts in nodes]
-    graph = Graph(trace, [tensors[t] for t in finals], nodes=graph_nodes)
-    form = nested_arguments.Form(tree.flatten(0)[1], [nested_arguments.ARRAY])
-    return Rewritten(graph, form if is_single else _flat(counts[0]), *counts)
+    def make_kernel(self, recipe: Any) -> Any:
+        """Return a kernel."""
+        return launching.rebuilt(self._trace, recipe)
 
+    def make_storage(self, desc: Any, content: Any, facts: tuple[Any, ...]) -> Storage:
+        """Return a storage; ``content`` is that of its memory."""
+        argument, constant, scalar, repeat, is_shared = facts
+        storage = Storage(desc, argument=argument, scalar=scalar)
+        if content is not None:
+            array = kept_arrays.array_of(content, self._engine.sycl_queue)
+            storage.memory = Memory(desc, self._engine, array)
+        storage.constant, storage.repeat, storage.is_shared = constant, repeat, is_shared
+        return storage
 
-def _storage(trace: CompileTrace, desc: Any, content: Any, facts: tuple[Any, ...]) -> Storage:
-    argument, constant, scalar, repeat, is_shared = facts
-    storage = Storage(desc, argument=argument, scalar=scalar)
-    if content is not None:
-        array = kept_arrays.array_of(content, trace.engine.sycl_queue)
-        storage.memory = Memory(desc, trace.engine, array)
-    storage.constant, storage.repeat, storage.is_shared = constant, repeat, is_shared
-    return storage
+    def make_tensor(self, storage: Storage, *rest: Any) -> Tensor:
+        """Return a tensor."""
+        return Tensor(self._trace, storage, *rest)
 
-
-def _node(
-    trace: CompileTrace, unpacked: _Unpacked, tensor: Callable[[int], Tensor], work: Any,
-    reads: Any, writes: Any, report: Any, traits: Any,
-) -> Node:  # fmt: skip
-    inputs, outputs = ({n: tensor(t) for n, t in group} for group in (reads, writes))
-    node = Node(None, inputs, outputs)
-    node.fused, node.refused, node.times = report
-    node.is_rounded, node.part, node.inserted, node.is_repeated = traits
-    if work is not None and work[0] == "kernel":
-        node.primitive = launching.rebuilt(trace, work[1])
-    elif work is not None:
-        node.pd = unpacked.primitive(work[1])
-        node.params = node.pd.parameters
-    return node
+    def make_node(
+        self, pd: Any, kernel: Any, inputs: Any, outputs: Any, facts: dict[str, Any]
+    ) -> Node:
+        """Return a node."""
+        params = {} if pd is None else pd.parameters
+        return Node(pd, inputs, outputs, params, primitive=kernel, **facts)
 
 
 def written(trace: CompileTrace, rewritten: Rewritten, weights: kept_arrays.Weights) -> bytes:
@@ -367,7 +265,16 @@ def written(trace: CompileTrace, rewritten: Rewritten, weights: kept_arrays.Weig
     NotKept
         A part of it cannot be stored as data.
     """
-    return _Written(trace, rewritten, weights).content(rewritten)
+    graph, form, n_results, *_ = rewritten
+    is_flat = form.is_single or form.structure == _flat(n_results).structure
+    if trace.written or trace.tail or graph._locked or not is_flat:
+        raise NotKept
+    captured = [(number, weights.reference(value), t) for number, value, t in trace.captured]
+    file, nodes = io.BytesIO(), list(graph.nodes)
+    _Writer(file, nodes).dump(
+        (trace.arguments, captured, graph.finals, nodes, form.is_single, rewritten[2:])
+    )
+    return zlib.compress(file.getvalue(), 1)
 
 
 def read(content: bytes, trace: CompileTrace, leaves: Sequence[Any], queue: Any) -> Rewritten:
@@ -378,4 +285,18 @@ def read(content: bytes, trace: CompileTrace, leaves: Sequence[Any], queue: Any)
     NotKept, DnnlError, UnpicklingError, zlib.error, EOFError
         The bytes are damaged, or oneDNN would select other primitives now.
     """
-    return _read(_Unpacked(content, trace.engine), trace, leaves, queue)
+    arguments, captured, finals, nodes, is_single, counts = _Reader(
+        zlib.decompress(content), trace
+    ).load()
+    trace.queue, trace.has_queue = queue, True
+    trace.arguments = arguments
+
+    def array(reference: Any) -> Any:
+        if isinstance(reference, int):
+            return leaves[reference]
+        return kept_arrays.array_of(reference, queue)
+
+    trace.captured = [(n, array(reference), tensor) for n, reference, tensor in captured]
+    form = nested_arguments.Form(tree.flatten(0)[1], [nested_arguments.ARRAY])
+    graph = Graph(trace, finals, nodes=nodes)
+    return Rewritten(graph, form if is_single else _flat(counts[0]), *counts)

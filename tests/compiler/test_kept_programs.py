@@ -158,9 +158,7 @@ def test_other_choices_of_onednn_are_noticed(folder, traces, x, monkeypatch):
     check(model(), x)
 
     def chosen_otherwise(content):
-        layouts, primitives, data = pickle.loads(zlib.decompress(content))
-        primitives = [(result, "another", decided) for result, _, decided in primitives]
-        return zlib.compress(pickle.dumps((layouts, primitives, data)))
+        return zlib.compress(zlib.decompress(content).replace(b":", b";"))
 
     kept(monkeypatch, chosen_otherwise)
     check(model(), x)
