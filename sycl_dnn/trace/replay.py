@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
 
 _PLAIN = frozenset((int, bool, str, type(None)))
 _MAX_CALLS = 2048
-#: Tensors by name, as numbers: operands first, then in order of appearance.
-_Numbers = tuple[tuple[str, int], ...]
 
 
 class _Unlike(Exception):
@@ -70,44 +67,77 @@ def _token(value: Any, operands: list[Tensor], first: dict[int, int]) -> Any:
     raise _Unlike
 
 
-# --- Templates: steps and entries of the tape over numbers in place of tensors
+# --- Templates: steps and entries of the tape over stand-ins for the operands
 
 
-@dataclass(frozen=True)
-class _TensorForm:
-    """A tensor over the storage of this number."""
+class _Copies:
+    """Copies of what a call recorded, over other operands.
 
-    storage: int
-    rest: tuple[Any, ...]
-
-
-@dataclass(frozen=True)
-class _StepForm:
-    """A step: of a kernel, or of a primitive, which ``planned`` describes.
-
-    ``copy_desc`` is the layout of a copy that later calls may share.
+    Parameters
+    ----------
+    trace : Trace
+    operands : iterable of (Tensor, Tensor)
+        Operands of the call, and what stands for each.
     """
 
-    kernel: Any
-    planned: tuple[Any, bool]
-    inputs: _Numbers
-    outputs: _Numbers
-    rest: tuple[bool, Any, bool]
-    copy_desc: Any = None
+    def __init__(self, trace: Trace, operands: Iterable[tuple[Tensor, Tensor]]) -> None:
+        self._trace = trace
+        self._tensors: dict[int, Tensor] = {}
+        self._storages: dict[Storage, Storage] = {}
+        for old, new in operands:
+            self._tensors[id(old)], self._storages[old.storage] = new, new.storage
+
+    def _tensor(self, tensor: Any, is_written: bool = False) -> Tensor:
+        copy = self._tensors.get(id(tensor))
+        if copy is None:
+            if tensor.__class__ is not Tensor:
+                raise _Unlike
+            t, old = tensor, tensor.storage
+            storage = self._storages.get(old)
+            if storage is None:
+                if old.scalar or (old.memory is None and not is_written):
+                    raise _Unlike  # older than the call
+                storage = self._storages[old] = Storage(old.desc, memory=old.memory)
+                storage.constant = old.constant
+            rest = (t.desc, t.dtype, t.shape, t.offset, t.strides)
+            copy = self._tensors[id(t)] = Tensor(self._trace, storage, *rest)
+        return copy
+
+    def _named(self, tensors: dict[str, Tensor], is_written: bool = False) -> dict[str, Tensor]:
+        return {name: self._tensor(t, is_written) for name, t in tensors.items()}
+
+    def step(self, step: Step) -> Step:
+        """Return a step over the copies."""
+        inputs, outputs = self._named(step.inputs), self._named(step.outputs, is_written=True)
+        return Step(step.primitive, inputs, outputs, step.constant, step.meaning, step.is_repeated)
+
+    def reorder(self, step: Step) -> None:
+        """Let a copy that others may share stand for the result of a step."""
+        ((_, old),) = step.outputs.items()
+        source, inserted = self._tensor(step.inputs["src"]), step.primitive.inserted
+        new = self._trace.reorder(source, old.desc, inserted)
+        self._tensors[id(old)], self._storages[old.storage] = new, new.storage
+
+    def entry(self, e: Entry) -> Entry:
+        """Return an entry of the tape over the copies."""
+        inputs, outputs, args = map(self._named, (e.inputs, e.outputs, e.args))
+        return Entry(
+            e.row, inputs, outputs, dict(e.params), args, e.pd, None, e.has_post_ops, e.composed
+        )
+
+    def result(self, result: Any) -> Any:
+        """Return a tensor, or a tuple or list of tensors and None."""
+        if result.__class__ is Tensor:
+            return self._tensor(result)
+        if result.__class__ not in (tuple, list):
+            raise _Unlike
+        return result.__class__([None if t is None else self._tensor(t) for t in result])
 
 
-@dataclass(frozen=True)
-class _EntryForm:
-    """An entry of the tape that consists of data only."""
-
-    row: str
-    inputs: _Numbers
-    outputs: _Numbers
-    args: _Numbers
-    params: dict[str, Any]
-    pd: Any
-    composed: Any
-    has_post_ops: bool
+def _stand_in(trace: Trace, t: Tensor, storages: dict[Storage, Storage]) -> Tensor:
+    """Return what represents an operand in a template, which must not keep its storage alive."""
+    storage = storages.setdefault(t.storage, Storage(None))
+    return Tensor(trace, storage, t.desc, t.dtype, t.shape, t.offset, t.strides)
 
 
 class Template:
@@ -132,116 +162,50 @@ class Template:
         entries: Iterable[Entry],
         result: Any,
     ) -> None:
-        self._numbers = {id(t): i for i, t in reversed(list(enumerate(operands)))}
-        self._storages: dict[Storage, int] = {}
-        #: Of storages: layout and memory; nothing for those of operands.
-        self._storage_forms: list[tuple[Any, Any, bool] | None] = []
-        self._tensors: list[_TensorForm | None] = [None] * len(operands)
-        self._of_operands = [self._storage(t.storage, None) for t in operands]
-        self._steps = [self._step_form(trace, s) for s in steps]
-        self._entries = [self._entry_form(e) for e in entries]
-        self._is_single = result.__class__ is Tensor
-        if not self._is_single and result.__class__ not in (tuple, list):
-            raise _Unlike
-        results = [result] if self._is_single else result
-        self._results = [None if t is None else self._number(t) for t in results]
-        self._kind = result.__class__
-        self._numbers.clear()
-        self._storages.clear()
-
-    def _storage(self, storage: Storage, form: Any) -> int:
-        number = self._storages.get(storage)
-        if number is None:
-            number = self._storages[storage] = len(self._storage_forms)
-            self._storage_forms.append(form)
-        return number
-
-    def _number(self, tensor: Any, is_written: bool = False) -> int:
-        if tensor.__class__ is not Tensor:
-            raise _Unlike
-        number = self._numbers.get(id(tensor))
-        if number is not None:
-            return number
-        storage = tensor.storage
-        if storage not in self._storages and storage.memory is None and not is_written:
-            raise _Unlike  # older than the call
-        if storage.scalar and storage not in self._storages:
-            raise _Unlike
-        storage_number = self._storage(storage, (storage.desc, storage.memory, storage.constant))
-        rest = (tensor.desc, tensor.dtype, tensor.shape, tensor.offset, tensor.strides)
-        number = self._numbers[id(tensor)] = len(self._tensors)
-        self._tensors.append(_TensorForm(storage_number, rest))
-        return number
-
-    def _named(self, tensors: dict[str, Tensor], is_written: bool = False) -> _Numbers:
-        return tuple((n, self._number(t, is_written)) for n, t in tensors.items())
-
-    def _step_form(self, trace: Trace, step: Any) -> _StepForm:
-        planned: Any = step.primitive if step.__class__ is Step else None
-        if planned.__class__ is not Planned and not is_kernel(planned):
-            raise _Unlike
-        inputs = self._named(step.inputs)
-        outputs = self._named(step.outputs, is_written=True)
-        rest = step.constant, step.meaning, step.is_repeated
-        if is_kernel(planned):
-            return _StepForm(planned, (None, False), inputs, outputs, rest)
-        copy_desc = None
-        if planned.name == "reorder":
-            copy_desc = step.outputs["dst"].desc
-            if trace.copy_of(step.inputs["src"], copy_desc) is not step.outputs["dst"]:
-                raise _Unlike
-        description = planned.primitive_desc, planned.inserted
-        return _StepForm(None, description, inputs, outputs, rest, copy_desc)
-
-    def _entry_form(self, entry: Entry) -> _EntryForm:
-        if entry.rule is not None or not all(map(_is_plain, entry.params.values())):
-            raise _Unlike
-        if entry.composed is not None and not _is_data(entry.composed):
-            raise _Unlike
-        return _EntryForm(
-            entry.row, self._named(entry.inputs), self._named(entry.outputs),
-            self._named(entry.args), entry.params, entry.pd, entry.composed,
-            entry.has_post_ops,
-        )  # fmt: skip
+        storages: dict[Storage, Storage] = {}
+        of_each = {id(t): _stand_in(trace, t, storages) for t in operands}
+        self._operands = [of_each[id(t)] for t in operands]
+        copies = _Copies(trace, zip(operands, self._operands, strict=True))
+        #: Each with whether it is a copy that later calls may share.
+        self._steps = [(copies.step(s), _is_shared(trace, s)) for s in map(_checked_step, steps)]
+        self._entries = [copies.entry(e) for e in map(_checked_entry, entries)]
+        self._result = copies.result(result)
 
     def replay(self, trace: Trace, operands: Sequence[Tensor]) -> Any:
         """Record the same steps for other operands; return the result."""
-        storages: list[Any] = [None] * len(self._storage_forms)
-        for number, operand in zip(self._of_operands, operands, strict=True):
-            storages[number] = operand.storage
-        tensors: list[Any] = [*operands, *[None] * (len(self._tensors) - len(operands))]
+        copies = _Copies(trace, zip(self._operands, operands, strict=True))
+        for step, is_shared in self._steps:
+            if is_shared:
+                copies.reorder(step)
+            else:
+                trace.steps.append(copies.step(step))
+        trace.tape += [copies.entry(e) for e in self._entries]
+        return copies.result(self._result)
 
-        def tensor(number: int) -> Tensor:
-            existing = tensors[number]
-            if existing is None:
-                form: Any = self._tensors[number]
-                storage = storages[form.storage]
-                if storage is None:
-                    desc, memory, constant = self._storage_forms[form.storage]  # type: ignore[misc]
-                    storage = storages[form.storage] = Storage(desc, memory=memory)
-                    storage.constant = constant
-                existing = tensors[number] = Tensor(trace, storage, *form.rest)
-            return existing
 
-        def named(numbers: _Numbers) -> dict[str, Tensor]:
-            return {name: tensor(number) for name, number in numbers}
+def _checked_step(step: Any) -> Step:
+    is_step = step.__class__ is Step
+    if not is_step or not (step.primitive.__class__ is Planned or is_kernel(step.primitive)):
+        raise _Unlike
+    return step  # type: ignore[no-any-return]
 
-        for step in self._steps:
-            inputs = named(step.inputs)
-            if step.copy_desc is not None:
-                ((_, number),) = step.outputs
-                copy = trace.reorder(inputs["src"], step.copy_desc, step.planned[1])
-                tensors[number] = copy
-                storages[self._tensors[number].storage] = copy.storage  # type: ignore[union-attr]
-                continue
-            primitive = Planned(*step.planned) if step.kernel is None else step.kernel
-            trace.steps.append(Step(primitive, inputs, named(step.outputs), *step.rest))
-        for e in self._entries:
-            entry = Entry(e.row, named(e.inputs), named(e.outputs), dict(e.params), named(e.args))
-            entry.pd, entry.has_post_ops, entry.composed = e.pd, e.has_post_ops, e.composed
-            trace.tape.append(entry)
-        results = [None if n is None else tensor(n) for n in self._results]
-        return results[0] if self._is_single else self._kind(results)
+
+def _is_shared(trace: Trace, step: Step) -> bool:
+    """Whether a step is the copy of a tensor in another layout that a trace has."""
+    if is_kernel(step.primitive) or step.primitive.name != "reorder":
+        return False
+    copy = step.outputs["dst"]
+    if trace.copy_of(step.inputs["src"], copy.desc) is not copy:
+        raise _Unlike
+    return True
+
+
+def _checked_entry(entry: Entry) -> Entry:
+    if entry.rule is not None or not all(map(_is_plain, entry.params.values())):
+        raise _Unlike
+    if entry.composed is not None and not _is_data(entry.composed):
+        raise _Unlike
+    return entry
 
 
 def _is_data(function: Any) -> bool:
