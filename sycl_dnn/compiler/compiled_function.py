@@ -139,12 +139,7 @@ class Compiled(Programs, Generic[P, R]):
 
     def derived(self, *passes: Any) -> Compiled[P, R]:
         """Return a version compiled with additional passes."""
-        extended: Compiled[P, R] = Compiled(
-            self._function, self._constants, self._dtype, self._most, self._fallback,
-            self._switches, self._lowering, self._donated,
-        )  # fmt: skip
-        extended._extra = (*self._extra, *passes)
-        return extended
+        return _compiled_again(self._function, self._settings(), (*self._extra, *passes))
 
     def run_once(self, args: tuple[Any, ...]) -> tuple[Lowered, list[Any]]:
         """Run and wait; return the program and everything it wrote.

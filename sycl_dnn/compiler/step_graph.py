@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
@@ -137,14 +138,14 @@ def has_only_post_ops(attr: Any) -> bool:
     return all(name in ("set_post_ops", "set_fpmath_mode") for name, _ in attr.calls)
 
 
-# --- Order maintenance: insertion, removal and comparison in constant time
+# --- The order of nodes
 
 #: Initial distance between the keys of adjacent nodes.
 _STEP = 1 << 40
 
 
 class Order:
-    """A linked list of nodes with increasing keys.
+    """A list of nodes with increasing keys.
 
     Parameters
     ----------
@@ -153,29 +154,17 @@ class Order:
     """
 
     def __init__(self, nodes: Iterable[Node]) -> None:
-        #: Neighbors of each node, with None before the first and after the last. Nodes do not refer
-        #: to each other, so there are no reference cycles.
-        self._before: dict[Node | None, Node | None] = {None: None}
-        self._after: dict[Node | None, Node | None] = {None: None}
-        self._numbers: dict[Node | None, int] = {None: 0}
-        #: Number of times all keys were reassigned.
-        self.renumbered = 0
-        for node in nodes:
-            self._link(node, None)
+        self._nodes = list(nodes)
         self._renumber()
 
     def __len__(self) -> int:
-        return len(self._after) - 1
+        return len(self._nodes)
 
     def __contains__(self, node: Node) -> bool:
-        return node in self._after
+        return node in self._numbers
 
     def __iter__(self) -> Iterator[Node]:
-        node = self._after[None]
-        while node is not None:
-            following = self._after[node]
-            yield node
-            node = self._after.get(node, following)  # was removed in the meantime
+        return iter(self._nodes)
 
     def place(self, node: Node) -> int:
         """Return the key of a node, larger than those of all nodes before it."""
@@ -183,41 +172,39 @@ class Order:
 
     def before(self, node: Node) -> Node | None:
         """Return the previous node; None for the first."""
-        return self._before[node]
+        at = self._index(node)
+        return self._nodes[at - 1] if at else None
 
     def after(self, node: Node | None) -> Node | None:
         """Return the next node, the first for None; None after the last."""
-        return self._after[node]
+        at = 0 if node is None else self._index(node) + 1
+        return self._nodes[at] if at < len(self._nodes) else None
 
     def insert(self, nodes: Sequence[Node], before: Node) -> None:
         """Insert nodes before another."""
-        if not nodes:
-            return
-        low = self._numbers[self._before[before]]
-        gap = (self._numbers[before] - low) // (len(nodes) + 1)
-        for i, node in enumerate(nodes, 1):
-            self._link(node, before)
-            self._numbers[node] = low + i * gap
-        if not gap:
+        at = self._index(before)
+        for node in nodes:
+            if node in self._numbers:
+                raise ValueError(f"order: {node.row} is among the nodes already")
+        low = self._keys[at - 1] if at else 0
+        gap = (self._keys[at] - low) // (len(nodes) + 1)
+        keys = [low + i * gap for i in range(1, len(nodes) + 1)]
+        self._nodes[at:at], self._keys[at:at] = nodes, keys
+        self._numbers.update(zip(nodes, keys, strict=True))
+        if nodes and not gap:
             self._renumber()
 
     def remove(self, node: Node) -> None:
         """Remove a node."""
-        before, after = self._before.pop(node), self._after.pop(node)
-        self._after[before], self._before[after] = after, before
-        del self._numbers[node]
+        at = self._index(node)
+        del self._nodes[at], self._keys[at], self._numbers[node]
 
-    def _link(self, node: Node, after: Node | None) -> None:
-        if node in self._after:
-            raise ValueError(f"order: {node.row} is among the nodes already")
-        before = self._before[after]
-        self._before[node], self._after[node] = before, after
-        self._after[before] = self._before[after] = node
+    def _index(self, node: Node) -> int:
+        return bisect_left(self._keys, self._numbers[node])
 
     def _renumber(self) -> None:
-        self.renumbered += 1
-        for i, node in enumerate(self, 1):
-            self._numbers[node] = i * _STEP
+        self._keys = [i * _STEP for i in range(1, len(self._nodes) + 1)]
+        self._numbers = dict(zip(self._nodes, self._keys, strict=True))
 
 
 # --- Graph
@@ -249,9 +236,6 @@ class Graph:
         self._writers: _Users = {}
         nodes = [node_of(s) for s in trace.steps] if nodes is None else nodes
         self._order = Order(nodes)
-        self._listed: list[Node] | None = None
-        #: Number of nodes inserted or removed so far.
-        self.n_changes = 0
         #: The revision that was free of dead and equal nodes.
         self.cleaned = -1
         for node in nodes:
@@ -260,9 +244,7 @@ class Graph:
     @property
     def nodes(self) -> Sequence[Node]:
         """A snapshot of the nodes in order."""
-        if self._listed is None:
-            self._listed = list(self._order)
-        return self._listed
+        return list(self._order)
 
     def walk(self, nodes: Sequence[Node] | None = None) -> Iterator[Node]:
         """Yield the given nodes, or all, without those that the caller has dropped so far."""
@@ -382,21 +364,12 @@ class Graph:
         self._order.insert(nodes, before)
         for node in nodes:
             self._note(node)
-        self._changed(len(nodes))
 
     def drop(self, nodes: Iterable[Node]) -> None:
         """Drop nodes."""
-        count = 0
         for node in nodes:
             self._order.remove(node)
             self._forget(node)
-            count += 1
-        self._changed(count)
-
-    def _changed(self, count: int) -> None:
-        if count:
-            self.n_changes += count
-            self._listed = None
 
     def redirect(self, old: Storage, new: Storage, offset: int = 0) -> None:
         """Redirect all views of ``old`` to ``new``, at ``offset`` bytes."""

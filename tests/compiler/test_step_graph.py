@@ -38,7 +38,7 @@ def test_random_insertions_and_removals_keep_the_order():
     assert [order.before(n) for n in expected] == [None, *expected[:-1]]
 
 
-def test_many_insertions_in_one_place_renumber_the_nodes():
+def test_many_insertions_in_one_place_keep_the_order():
     first, last = nodes_of(2)
     order = Order([first, last])
     result = nodes_of(200)
@@ -47,7 +47,6 @@ def test_many_insertions_in_one_place_renumber_the_nodes():
     assert list(order) == [first, *result, last]
     places = [order.place(n) for n in order]
     assert places == sorted(set(places))
-    assert order.renumbered < 10
 
 
 def test_a_node_cannot_be_inserted_twice():
@@ -122,7 +121,6 @@ def test_rewrites_scale_linearly_with_layers(name):
     for layers in (5, 10):
         function, arguments = compile_time.compiled(name), compile_time.WORKLOADS[name][1]
         graph = function._program(arguments(layers), {}).graph
-        assert graph._order.renumbered == 1
-        found.append((graph.n_changes, len(graph.nodes)))
+        found.append((graph.revision, len(graph.nodes)))
     assert found[1][0] <= 2.1 * found[0][0], found
     assert found[1][1] <= 2.1 * found[0][1], found
