@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from sycl_dnn.compiler.rebuilding import PACKABLE
 from sycl_dnn.compiler.step_graph import Node, Refusal
+from sycl_dnn.trace.replay import Copies, Unlike, stand_ins
 from sycl_dnn.trace.values import Tensor
 
 _MAX_OUTCOMES = 2048
@@ -40,56 +41,6 @@ def _key(node: Node, readers: Sequence[Node], tensors: list[Tensor]) -> Any:
     return (*descriptors, tuple(views))
 
 
-@dataclass(frozen=True)
-class _Recipe:
-    """A fused node: its inputs as indices into the tensors of all, with views that are new."""
-
-    pd: Any
-    inputs: tuple[tuple[str, int, tuple[Any, ...] | None], ...]
-    result: tuple[Any, ...]
-    fused: tuple[str, ...]
-    refused: tuple[str, ...]
-    #: Number of readers that it replaces.
-    n_readers: int
-
-    @classmethod
-    def of(cls, readers: Sequence[Node], fused_node: Node, tensors: list[Tensor]) -> _Recipe | None:
-        """Return the recipe of a node; None if it reads other tensors."""
-        inputs = []
-        for name, t in fused_node.inputs.items():
-            number = next((i for i, other in enumerate(tensors) if other is t), None)
-            view = None
-            if number is None:
-                pairs = enumerate(tensors)
-                fits = (i for i, o in pairs if o.storage is t.storage and o.offset == t.offset)
-                number, view = next(fits, None), (t.desc, t.dtype, t.shape)
-            if number is None:
-                return None
-            inputs.append((name, number, view))
-        dst, old = fused_node.dst, readers[-1].dst
-        if dst.storage is not old.storage or dst.offset != old.offset:
-            return None
-        result = (dst.desc, dst.dtype, dst.shape)
-        names = tuple(fused_node.fused), tuple(fused_node.refused)
-        return cls(fused_node.pd, tuple(inputs), result, *names, len(readers))
-
-    def node(self, node: Node, readers: Sequence[Node], tensors: list[Tensor]) -> Absorbed:
-        """Build the fused node."""
-        last = readers[self.n_readers - 1]
-        inputs = {
-            name: tensors[i] if view is None else _retyped_view(tensors[i], view)
-            for name, i, view in self.inputs
-        }
-        outputs = {"dst": _retyped_view(last.dst, self.result)}
-        names = {"fused": list(self.fused), "refused": list(self.refused)}
-        return node.with_pd(self.pd, inputs=inputs, outputs=outputs, **names), self.n_readers
-
-
-def _retyped_view(tensor: Tensor, view: tuple[Any, ...]) -> Tensor:
-    desc, dtype, shape = view
-    return Tensor(tensor.trace, tensor.storage, desc, dtype, shape, tensor.offset)
-
-
 class KnownFusions:
     """An LRU cache of outcomes for nodes and the chains of their readers.
 
@@ -101,7 +52,8 @@ class KnownFusions:
 
     def __init__(self, capacity: int = _MAX_OUTCOMES) -> None:
         self._capacity = capacity
-        self._found: OrderedDict[Any, _Recipe | Refusal] = OrderedDict()
+        #: With what stands for the tensors of the nodes.
+        self._found: OrderedDict[Any, tuple[Absorbed, list[Tensor]]] = OrderedDict()
         #: Numbers of lookups and of hits.
         self.n_asked = self.n_known = 0
 
@@ -118,13 +70,21 @@ class KnownFusions:
         if cached is not None:
             self.n_known += 1
             self._found.move_to_end(key)
-            if isinstance(cached, Refusal):
-                return cached, 0
-            return cached.node(node, readers, tensors)
-        fused, n = find()
-        recipe = fused if isinstance(fused, Refusal) else _Recipe.of(readers[:n], fused, tensors)
-        if recipe is not None:
-            self._found[key] = recipe
+            return _over(*cached, tensors)
+        outcome, operands = find(), stand_ins(node.dst.trace, tensors)
+        with contextlib.suppress(Unlike):  # it reads other tensors
+            self._found[key] = _over(outcome, tensors, operands), operands
             while len(self._found) > self._capacity:
                 self._found.popitem(last=False)
-        return fused, n
+        return outcome
+
+
+def _over(outcome: Absorbed, before: Sequence[Tensor], after: Sequence[Tensor]) -> Absorbed:
+    """Return the same outcome for other tensors."""
+    fused, n_readers = outcome
+    if isinstance(fused, Refusal):
+        return outcome
+    copies = Copies(after[0].trace, zip(before, after, strict=True))
+    inputs, outputs = copies.named(fused.inputs), copies.named(fused.outputs)
+    names = {"fused": list(fused.fused), "refused": list(fused.refused)}
+    return fused.with_pd(fused.pd, inputs=inputs, outputs=outputs, **names), n_readers

@@ -26,7 +26,7 @@ _PLAIN = frozenset((int, bool, str, type(None)))
 _MAX_CALLS = 2048
 
 
-class _Unlike(Exception):
+class Unlike(Exception):
     """A call or its arguments cannot be identified well enough to be replayed."""
 
 
@@ -42,11 +42,11 @@ def _token(value: Any, operands: list[Tensor], first: dict[int, int]) -> Any:
     if kind is Tensor:
         storage = value.storage
         if storage.memory is not None:
-            raise _Unlike  # the body may depend on its values
+            raise Unlike  # the body may depend on its values
         if value.parts is not None:
-            raise _Unlike  # it reads these instead
+            raise Unlike  # it reads these instead
         if storage.source is not None:
-            raise _Unlike  # a kernel may read what it repeats
+            raise Unlike  # a kernel may read what it repeats
         number = len(operands)
         operands.append(value)
         desc = value.desc
@@ -64,13 +64,13 @@ def _token(value: Any, operands: list[Tensor], first: dict[int, int]) -> Any:
         return (kind, *[_token(v, operands, first) for v in value])
     if kind is slice:
         return (kind, *[_token(v, operands, first) for v in (value.start, value.stop, value.step)])
-    raise _Unlike
+    raise Unlike
 
 
 # --- Templates: steps and entries of the tape over stand-ins for the operands
 
 
-class _Copies:
+class Copies:
     """Copies of what a call recorded, over other operands.
 
     Parameters
@@ -91,24 +91,25 @@ class _Copies:
         copy = self._tensors.get(id(tensor))
         if copy is None:
             if tensor.__class__ is not Tensor:
-                raise _Unlike
+                raise Unlike
             t, old = tensor, tensor.storage
             storage = self._storages.get(old)
             if storage is None:
                 if old.scalar or (old.memory is None and not is_written):
-                    raise _Unlike  # older than the call
+                    raise Unlike  # older than the call
                 storage = self._storages[old] = Storage(old.desc, memory=old.memory)
                 storage.constant = old.constant
             rest = (t.desc, t.dtype, t.shape, t.offset, t.strides)
             copy = self._tensors[id(t)] = Tensor(self._trace, storage, *rest)
         return copy
 
-    def _named(self, tensors: dict[str, Tensor], is_written: bool = False) -> dict[str, Tensor]:
+    def named(self, tensors: dict[str, Tensor], is_written: bool = False) -> dict[str, Tensor]:
+        """Return copies of tensors by name; ``is_written``: whether their storages may be new."""
         return {name: self._tensor(t, is_written) for name, t in tensors.items()}
 
     def step(self, step: Step) -> Step:
         """Return a step over the copies."""
-        inputs, outputs = self._named(step.inputs), self._named(step.outputs, is_written=True)
+        inputs, outputs = self.named(step.inputs), self.named(step.outputs, is_written=True)
         return Step(step.primitive, inputs, outputs, step.constant, step.meaning, step.is_repeated)
 
     def reorder(self, step: Step) -> None:
@@ -120,7 +121,7 @@ class _Copies:
 
     def entry(self, e: Entry) -> Entry:
         """Return an entry of the tape over the copies."""
-        inputs, outputs, args = map(self._named, (e.inputs, e.outputs, e.args))
+        inputs, outputs, args = map(self.named, (e.inputs, e.outputs, e.args))
         return Entry(
             e.row, inputs, outputs, dict(e.params), args, e.pd, None, e.has_post_ops, e.composed
         )
@@ -130,14 +131,18 @@ class _Copies:
         if result.__class__ is Tensor:
             return self._tensor(result)
         if result.__class__ not in (tuple, list):
-            raise _Unlike
+            raise Unlike
         return result.__class__([None if t is None else self._tensor(t) for t in result])
 
 
-def _stand_in(trace: Trace, t: Tensor, storages: dict[Storage, Storage]) -> Tensor:
-    """Return what represents an operand in a template, which must not keep its storage alive."""
-    storage = storages.setdefault(t.storage, Storage(None))
-    return Tensor(trace, storage, t.desc, t.dtype, t.shape, t.offset, t.strides)
+def stand_ins(trace: Trace, operands: Sequence[Tensor]) -> list[Tensor]:
+    """Return what represents operands in a template, which must not keep their storages alive."""
+    storages = {t.storage: Storage(None) for t in operands}
+    by_id = {
+        id(t): Tensor(trace, storages[t.storage], t.desc, t.dtype, t.shape, t.offset, t.strides)
+        for t in operands
+    }
+    return [by_id[id(t)] for t in operands]
 
 
 class Template:
@@ -150,7 +155,7 @@ class Template:
 
     Raises
     ------
-    _Unlike
+    Unlike
         It recorded closures, or more than primitives and kernels over its operands.
     """
 
@@ -162,10 +167,8 @@ class Template:
         entries: Iterable[Entry],
         result: Any,
     ) -> None:
-        storages: dict[Storage, Storage] = {}
-        of_each = {id(t): _stand_in(trace, t, storages) for t in operands}
-        self._operands = [of_each[id(t)] for t in operands]
-        copies = _Copies(trace, zip(operands, self._operands, strict=True))
+        self._operands = stand_ins(trace, operands)
+        copies = Copies(trace, zip(operands, self._operands, strict=True))
         #: Each with whether it is a copy that later calls may share.
         self._steps = [(copies.step(s), _is_shared(trace, s)) for s in map(_checked_step, steps)]
         self._entries = [copies.entry(e) for e in map(_checked_entry, entries)]
@@ -173,7 +176,7 @@ class Template:
 
     def replay(self, trace: Trace, operands: Sequence[Tensor]) -> Any:
         """Record the same steps for other operands; return the result."""
-        copies = _Copies(trace, zip(self._operands, operands, strict=True))
+        copies = Copies(trace, zip(self._operands, operands, strict=True))
         for step, is_shared in self._steps:
             if is_shared:
                 copies.reorder(step)
@@ -186,7 +189,7 @@ class Template:
 def _checked_step(step: Any) -> Step:
     is_step = step.__class__ is Step
     if not is_step or not (step.primitive.__class__ is Planned or is_kernel(step.primitive)):
-        raise _Unlike
+        raise Unlike
     return step  # type: ignore[no-any-return]
 
 
@@ -196,15 +199,15 @@ def _is_shared(trace: Trace, step: Step) -> bool:
         return False
     copy = step.outputs["dst"]
     if trace.copy_of(step.inputs["src"], copy.desc) is not copy:
-        raise _Unlike
+        raise Unlike
     return True
 
 
 def _checked_entry(entry: Entry) -> Entry:
     if entry.rule is not None or not all(map(_is_plain, entry.params.values())):
-        raise _Unlike
+        raise Unlike
     if entry.composed is not None and not _is_data(entry.composed):
-        raise _Unlike
+        raise Unlike
     return entry
 
 
@@ -264,7 +267,7 @@ class Replays:
                 tuple([_token(v, operands, first) for v in args]),
                 tuple([(n, _token(v, operands, first)) for n, v in kwargs.items()]),
             )  # fmt: skip
-        except _Unlike:
+        except Unlike:
             return body(*args, **kwargs)
         if key not in self._templates:
             return self._recorded(key, trace, operands, is_taped, lambda: body(*args, **kwargs))
@@ -289,7 +292,7 @@ class Replays:
         result = body()
         template = None
         if _n_others(trace) == before and trace.steps is steps and trace.tape is tape:
-            with contextlib.suppress(_Unlike):
+            with contextlib.suppress(Unlike):
                 entries = tape[n_entries:] if is_taped else []
                 template = Template(trace, operands, steps[n_steps:], entries, result)
         self._templates[key] = template
