@@ -164,16 +164,8 @@ def _number(item: Any) -> int:
         ) from None
 
 
-#: Maximum number of rows that are copied one by one for a NumPy index.
-_MAX_ROWS = 64
-
-
 def _gathered(x: Any, items: list[Any]) -> Any:
     """Return ``x`` where some items are arrays of integers; all others come first, as in dpnp."""
-    indices = [i for i in items if not isinstance(i, slice)]
-    first = indices[0]
-    if isinstance(first, np.ndarray) and first.ndim == len(indices) == 1 <= len(first) <= _MAX_ROWS:
-        return _rows(x, items, first)
     sliced = _sliced(x, [slice(None) if _is_array(item) else item for item in items])
     keys = [item for item in items if not isinstance(item, int)]
     chosen = [axis for axis, item in enumerate(keys) if _is_array(item)]
@@ -184,6 +176,8 @@ def _gathered(x: Any, items: list[Any]) -> Any:
         if _is_array(item):
             _check_numbers(item, x.shape[axis], axis)
         axis += item is not None
+    if len(chosen) == 1:
+        return _along(sliced, chosen[0], keys[chosen[0]])
     index = functions.flat_index(sliced.trace, [keys[i] for i in chosen], sizes)
     permuted = functions.permute(sliced, (*chosen, *rest))
     width = math.prod(permuted.shape[len(chosen) :])
@@ -209,14 +203,11 @@ def _check_numbers(item: Any, n: int, axis: int) -> None:
         raise IndexError(f"index: {wrong.flat[0]} is out of range for axis {axis} of size {n}")
 
 
-def _rows(x: Any, items: list[Any], numbers: np.ndarray) -> Any:
-    """Return ``x`` indexed by one short NumPy array and by slices."""
-    axis = next(i for i, item in enumerate(items) if isinstance(item, np.ndarray))
-    before, after = items[:axis], items[axis + 1 :]
-    n = x.shape[axis]
-    _check_numbers(numbers, n, axis)
-    keys = [(*before, slice(int(i) % n, int(i) % n + 1), *after) for i in numbers]
-    return functions.cat([x[key] for key in keys], axis)
+def _along(x: Any, axis: int, item: Any) -> Any:
+    """Return ``x`` by one array of integers along an axis."""
+    index = functions.as_tensor(x.trace, item)
+    slices = functions.index_select(x, axis, functions.reshape(index, (index.size,)))
+    return functions.reshape(slices, (*x.shape[:axis], *index.shape, *x.shape[axis + 1 :]))
 
 
 def _range(item: Any, n: int, axis: int) -> tuple[int, int, int]:

@@ -85,10 +85,11 @@ def flat_index(trace: Any, items: Sequence[Any], sizes: Sequence[int]) -> Tensor
         assert is_inside is not None
         return broadcast_to(where(is_inside, flat, number(-1, "int64")), shape)
 
-    return computed(definition, *[_as_tensor(trace, item) for item in items])
+    return computed(definition, *[as_tensor(trace, item) for item in items])
 
 
-def _as_tensor(trace: Any, item: Any) -> Tensor:
+def as_tensor(trace: Any, item: Any) -> Tensor:
+    """Return an index that is a tensor, or an array that a function refers to itself."""
     if isinstance(item, np.ndarray):
         return trace.literal(item, "int64")
     return item if isinstance(item, Tensor) else trace.capture(item)
