@@ -26,6 +26,9 @@ class BoundCall:
     Calling it submits the work and returns the result, always the same arrays.
     """
 
+    #: Whether the plan is still valid.
+    _check: Check
+
     def _fill(self, plan: Plan, placed: PlacedCall) -> None:
         """Bind the registers of a plan to the arrays of a call."""
         executable = self._executable = plan.executable
@@ -61,13 +64,10 @@ class BoundCall:
 
     def _prepare(self) -> None:
         """Update what may have changed since the last call."""
-        if self._is_stale():
+        if not self._check():
             self._bind()
         if self._has_seeds:
             self._executable.draw_seeds(self._registers)
-
-    def _is_stale(self) -> bool:
-        raise NotImplementedError
 
     def _bind(self) -> None:
         raise NotImplementedError
@@ -105,7 +105,6 @@ class BoundPlan(BoundCall):
         self._arguments = self._signature.bind(*args, **kwargs).arguments
         self._out = out
         self._policy = policy.current()
-        self._check: Check
         self._bind()
 
     def _bind(self) -> None:
@@ -136,9 +135,6 @@ class BoundPlan(BoundCall):
         except TypeError as error:
             raise arguments.named(error, "plan", self._function, args, kwargs) from None
         return collected
-
-    def _is_stale(self) -> bool:
-        return not self._check()
 
     def _frozen(self, name: str, value: Any) -> Any:
         """Freeze the arguments that ``constants`` names; return others unchanged."""

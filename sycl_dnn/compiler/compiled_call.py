@@ -35,6 +35,3 @@ class CompiledCall(BoundCall):
             )
         self._check = plan.check
         self._fill(plan, placed)
-
-    def _is_stale(self) -> bool:
-        return not self._check()

@@ -207,13 +207,6 @@ def _type(x: Any, *args: Any, **kwargs: Any) -> Any:
     return _to(x, *args, **kwargs) if args or kwargs else f"torch.{dtypes.tensor_name(x.dtype)}"
 
 
-def _arg(name: str) -> Callable[..., Any]:
-    def method(x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
-        return getattr(functions, name)(x, dim, keepdim)
-
-    return method
-
-
 def _ordered(name: str) -> Callable[..., Any]:
     def method(x: Any, dim: int = -1, descending: bool = False, *, stable: bool = True) -> Any:
         return getattr(functions, name)(x, dim, descending, stable=stable)
@@ -345,10 +338,10 @@ SWITCHED: dict[str, Callable[..., Any]] = {
     "__pos__": _itself, "conj": lambda x: functions.conj(x), "transpose": _transpose,
     "flatten": lambda x, start_dim=0, end_dim=-1: functions.flatten(x, start_dim, end_dim),
     "mean": _reduction("mean"), "sum": _reduction("sum"), "prod": _reduction("prod"),
-    "all": _arg("all"), "any": _arg("any"),
+    "all": _reduction("all"), "any": _reduction("any"),
     "max": _extreme("max", "maximum"), "min": _extreme("min", "minimum"),
-    "var": _spread("var"), "std": _spread("std"), "argmax": _arg("argmax"),
-    "argmin": _arg("argmin"), "repeat": _repeat,
+    "var": _spread("var"), "std": _spread("std"), "argmax": _reduction("argmax"),
+    "argmin": _reduction("argmin"), "repeat": _repeat,
     "squeeze": lambda x, dim=None: functions.squeeze(x, dim),
     "diagonal": lambda x, offset=0, dim1=0, dim2=1: functions.diagonal(x, offset, dim1, dim2),
     "sort": _ordered("sort"), "argsort": _ordered("argsort"),
