@@ -15,7 +15,7 @@ from sycl_dnn._dpnp import array_in
 from sycl_dnn.errors import InvalidArguments
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops.shape import broadcast_shape as broadcast_shape
-from sycl_dnn.trace import layout
+from sycl_dnn.trace import functions, layout
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Storage, Tensor
@@ -82,11 +82,10 @@ def transpose(x: Tensor, axes: Sequence[int]) -> Tensor:
 def narrow(x: Tensor, axis: int, start: int, length: int, step: int = 1) -> Tensor:
     """Return a view of ``length`` elements along an axis, from ``start``.
 
-    A copy by dpnp if rows interleave, which oneDNN cannot describe.
+    A copy if rows interleave, which oneDNN cannot describe.
     """
     axis %= x.ndim
     plain = x.trace.plain(x)
-    key = (slice(None),) * axis + (slice(start, start + length * step, step),)
 
     def rule(grad: Tensor) -> Tensor:
         return _scattered(x, grad, axis, start, step)
@@ -96,41 +95,28 @@ def narrow(x: Tensor, axis: int, start: int, length: int, step: int = 1) -> Tens
     try:
         view = plain.view(shape, strides, start * plain.strides[axis])
     except InvalidArguments:
-        return x.trace.array_call(
-            lambda a: a[key], [x], [Out(shape, x.dtype)], lambda e, g: {"0": rule(g["0"])}
-        )[0]
+        return functions.index_select(x, axis, _numbers(x.trace, start, length, step))  # type: ignore[no-any-return]
     return x.trace.view(x, view, rule)
+
+
+def _numbers(trace: Trace, start: int, length: int, step: int) -> Tensor:
+    """Return the indices of a slice."""
+    return trace.literal(np.arange(start, start + length * step, step), "int64")
 
 
 def _scattered(x: Tensor, grad: Tensor, axis: int, start: int, step: int) -> Tensor:
     """Return zeros of the shape of ``x`` with ``grad`` in place of the view."""
     trace = x.trace
     desc = layout.like(trace.plain(x).desc, x.dtype)
-    whole = Tensor(trace, Storage(desc), desc, x.dtype, x.shape)
+    whole, length = trace.zeros(desc, x.shape, x.dtype), grad.shape[axis]
     strides = tuple(s * step if i == axis else s for i, s in enumerate(whole.strides))
     try:
-        whole.view(grad.shape, strides)
+        place = whole.view(grad.shape, strides, start * whole.strides[axis])
     except InvalidArguments:
-        return _spread(x, grad, axis, slice(start, start + grad.shape[axis] * step, step))
-    whole = trace.zeros(desc, x.shape, x.dtype)
-    place = whole.view(grad.shape, strides, start * whole.strides[axis])
+        index = _numbers(trace, start, length, step)
+        return functions.index_copy(whole, axis, index, grad)  # type: ignore[no-any-return]
     scattered = trace.written_into(whole, place, grad)
-    return trace.view(grad, scattered, lambda g: narrow(g, axis, start, grad.shape[axis], step))
-
-
-def _spread(x: Tensor, grad: Tensor, axis: int, place: slice) -> Tensor:
-    """Return the result of ``_scattered``, computed by dpnp."""
-    key, shape = (slice(None),) * axis + (place,), x.shape
-
-    def spread(dy: dpnp.ndarray) -> dpnp.ndarray:
-        padded = dpnp.zeros(shape, dtype=dy.dtype, sycl_queue=dy.sycl_queue, usm_type=dy.usm_type)
-        padded[key] = dy
-        return padded
-
-    def rule(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:
-        return {"0": narrow(grads["0"], axis, place.start, grad.shape[axis], place.step)}
-
-    return x.trace.array_call(spread, [grad], [Out(shape, grad.dtype)], rule)[0]
+    return trace.view(grad, scattered, lambda g: narrow(g, axis, start, length, step))
 
 
 # --- Shapes that broadcast, and few dense axes in place of many, as oneDNN's fast kernels require
