@@ -88,8 +88,6 @@ class Array(Reductions, Operators):
     """
 
     __slots__ = ("data", "dtype", "shape")
-    # Comparisons return arrays, as dpnp's do.
-    __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, data: dpnp.ndarray, dtype: str) -> None:
         if dtype not in dtypes.CARRIED:
@@ -198,18 +196,6 @@ class Array(Reductions, Operators):
     def __round__(self, ndigits: int | None = None) -> Any:
         return self.round(ndigits or 0)
 
-    def __floordiv__(self, other: Any) -> Any:
-        return functions.floor_divide(self, other)
-
-    def __rfloordiv__(self, other: Any) -> Any:
-        return functions.floor_divide(other, self)
-
-    def __mod__(self, other: Any) -> Any:
-        return functions.remainder(self, other)
-
-    def __rmod__(self, other: Any) -> Any:
-        return functions.remainder(other, self)
-
     all = _in_float32("all")
     any = _in_float32("any")
     argsort = _in_float32("argsort")
@@ -315,12 +301,6 @@ class Array(Reductions, Operators):
 
     def __deepcopy__(self, memo: Any) -> Array:
         return self.copy()
-
-    def __eq__(self, other: object) -> Any:
-        return functions.eq(self, other)
-
-    def __ne__(self, other: object) -> Any:
-        return functions.ne(self, other)
 
     def __repr__(self) -> str:
         values = np.array2string(self.asnumpy(), separator=", ", prefix="Array(")

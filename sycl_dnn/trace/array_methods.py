@@ -65,12 +65,14 @@ def _spread(name: str) -> Any:
     return method
 
 
-def _by_dpnp(name: str, is_reflected: bool = False) -> Any:
+def by_function(name: str, *, is_reflected: bool = False) -> Any:
+    """Return the method of an operator: a function of the layer."""
+
     def method(self: Any, other: Any) -> Any:
         operands = (other, self) if is_reflected else (self, other)
         return getattr(functions, name)(*operands)
 
-    method.__doc__ = f"As ``dpnp.{name}``."
+    method.__doc__ = f"As ``sycl_dnn.functional.{name}``."
     return method
 
 
@@ -127,14 +129,8 @@ class ArrayMethods(Reductions):
 
     __slots__ = ()
 
-    # Comparisons return tensors, as those of arrays do; as a key a tensor is itself.
+    # As a key a tensor is itself.
     __hash__ = object.__hash__
-
-    def __eq__(self, other: object) -> Any:
-        return functions.eq(self, other)
-
-    def __ne__(self, other: object) -> Any:
-        return functions.ne(self, other)
 
     for _name in REFUSED:
         locals()[_name] = refused_method(_name)
@@ -142,20 +138,16 @@ class ArrayMethods(Reductions):
         locals()[_name] = refused_attribute(_name)
     del _name
 
-    __floordiv__ = _by_dpnp("floor_divide")
-    __rfloordiv__ = _by_dpnp("floor_divide", is_reflected=True)
-    __mod__ = _by_dpnp("remainder")
-    __rmod__ = _by_dpnp("remainder", is_reflected=True)
-    __and__ = _by_dpnp("bitwise_and")
-    __rand__ = _by_dpnp("bitwise_and", is_reflected=True)
-    __or__ = _by_dpnp("bitwise_or")
-    __ror__ = _by_dpnp("bitwise_or", is_reflected=True)
-    __xor__ = _by_dpnp("bitwise_xor")
-    __rxor__ = _by_dpnp("bitwise_xor", is_reflected=True)
-    __lshift__ = _by_dpnp("bitwise_left_shift")
-    __rlshift__ = _by_dpnp("bitwise_left_shift", is_reflected=True)
-    __rshift__ = _by_dpnp("bitwise_right_shift")
-    __rrshift__ = _by_dpnp("bitwise_right_shift", is_reflected=True)
+    __and__ = by_function("bitwise_and")
+    __rand__ = by_function("bitwise_and", is_reflected=True)
+    __or__ = by_function("bitwise_or")
+    __ror__ = by_function("bitwise_or", is_reflected=True)
+    __xor__ = by_function("bitwise_xor")
+    __rxor__ = by_function("bitwise_xor", is_reflected=True)
+    __lshift__ = by_function("bitwise_left_shift")
+    __rlshift__ = by_function("bitwise_left_shift", is_reflected=True)
+    __rshift__ = by_function("bitwise_right_shift")
+    __rrshift__ = by_function("bitwise_right_shift", is_reflected=True)
 
     def __divmod__(self, other: Any) -> Any:
         return self // other, self % other

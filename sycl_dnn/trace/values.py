@@ -13,22 +13,13 @@ import dpnp
 from sycl_dnn._core import MemoryDesc
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import functions, layout
-from sycl_dnn.trace.array_methods import ArrayMethods
+from sycl_dnn.trace.array_methods import ArrayMethods, by_function
 from sycl_dnn.trace.refusals import ForeignFunctions
 from sycl_dnn.trace.torch_methods import Size, TorchMethods, has_torch_methods, viewed
 
 if TYPE_CHECKING:
     from sycl_dnn.trace.recording import Trace
     from sycl_dnn.trace.trace_state import TraceState
-
-
-def _operator(name: str, *, is_reflected: bool = False) -> Callable[[Any, Any], Any]:
-    def method(self: Any, other: Any) -> Any:
-        operands = (other, self) if is_reflected else (self, other)
-        return getattr(functions, name)(*operands)
-
-    method.__doc__ = f"As ``sycl_dnn.functional.{name}``."
-    return method
 
 
 def _single(name: str) -> Callable[[Any], Any]:
@@ -40,7 +31,7 @@ def _single(name: str) -> Callable[[Any], Any]:
 
 
 class Operators:
-    """``+ - * / ** @ < <= > >=``; numbers and arrays may be on either side.
+    """``+ - * / // % ** @ < <= > >= == !=``; numbers and arrays may be on either side.
 
     A dpnp array on the left is tried first, and raises TypeError except for arrays of its own
     class. Python tries the right operand first only if its class is a subclass, which is true for
@@ -51,22 +42,30 @@ class Operators:
     # Lets NumPy's numbers on the left leave the operation to this class.
     __array_ufunc__ = None
 
-    __add__ = _operator("add")
-    __radd__ = _operator("add", is_reflected=True)
-    __sub__ = _operator("sub")
-    __rsub__ = _operator("sub", is_reflected=True)
-    __mul__ = _operator("mul")
-    __rmul__ = _operator("mul", is_reflected=True)
-    __truediv__ = _operator("div")
-    __rtruediv__ = _operator("div", is_reflected=True)
-    __pow__ = _operator("pow")
-    __rpow__ = _operator("pow", is_reflected=True)
-    __matmul__ = _operator("matmul")
-    __rmatmul__ = _operator("matmul", is_reflected=True)
-    __lt__ = _operator("lt")
-    __le__ = _operator("le")
-    __gt__ = _operator("gt")
-    __ge__ = _operator("ge")
+    __add__ = by_function("add")
+    __radd__ = by_function("add", is_reflected=True)
+    __sub__ = by_function("sub")
+    __rsub__ = by_function("sub", is_reflected=True)
+    __mul__ = by_function("mul")
+    __rmul__ = by_function("mul", is_reflected=True)
+    __truediv__ = by_function("div")
+    __rtruediv__ = by_function("div", is_reflected=True)
+    __pow__ = by_function("pow")
+    __rpow__ = by_function("pow", is_reflected=True)
+    __floordiv__ = by_function("floor_divide")
+    __rfloordiv__ = by_function("floor_divide", is_reflected=True)
+    __mod__ = by_function("remainder")
+    __rmod__ = by_function("remainder", is_reflected=True)
+    __matmul__ = by_function("matmul")
+    __rmatmul__ = by_function("matmul", is_reflected=True)
+    __lt__ = by_function("lt")
+    __le__ = by_function("le")
+    __gt__ = by_function("gt")
+    __ge__ = by_function("ge")
+    # Comparisons return arrays, as dpnp's do.
+    __eq__ = by_function("eq")
+    __ne__ = by_function("ne")
+    __hash__ = None  # type: ignore[assignment]
     __neg__ = _single("neg")
     __abs__ = _single("abs")
 
