@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
 from typing import Any
 
@@ -134,3 +135,11 @@ def creation_error(status: Any, name: str, parameters: dict, engine: Any, attr: 
     if problem is None or isinstance(error, Unimplemented):
         error.recipe = reasons.Recipe(name, parameters, attr, engine)
     return error
+
+
+def name_function(error: Exception, name: str) -> None:
+    """Let the message of an error name the function that was called, not only one that it uses."""
+    if type(error) in (IndexError, TypeError, ValueError) and len(error.args) == 1:
+        text = str(error.args[0])
+        if not re.search(rf"\b{re.escape(name)}\b", text):
+            error.args = (f"{name}: {text}",)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ParamSpec, Protocol, TypeVar
 
-from sycl_dnn import tree
+from sycl_dnn import errors, tree
 from sycl_dnn.call import arguments, cache, capturing, torch_keywords
 from sycl_dnn.call.arguments import Collected
 from sycl_dnn.call.array_views import views
@@ -303,6 +303,9 @@ class Operation:
                 return body(*args, **kwargs)
         except AttributeError:
             arguments.check_tensors(self.name, self.body, args, kwargs)
+            raise
+        except (IndexError, TypeError, ValueError) as error:
+            errors.name_function(error, self.name)
             raise
 
     def _target(self, leaves: list[Tensor], out: Any, args: Any, kwargs: Any) -> Target:

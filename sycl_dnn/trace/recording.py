@@ -194,7 +194,11 @@ class Trace(TraceState):
     def called(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """Record a function of the layer, with its name on the tape."""
         tape, start = self.tape, len(self.tape)
-        result = self.joined(function, function.body, args, kwargs)
+        try:
+            result = self.joined(function, function.body, args, kwargs)
+        except (IndexError, TypeError, ValueError) as error:
+            errors.name_function(error, function.name)
+            raise
         for entry in tape[start:]:
             # The outermost function comes last: that is the one that the user called.
             entry.function = function.name

@@ -182,3 +182,20 @@ def test_calls_with_dicts_in_any_order_are_repeated(names, queue):
         np.testing.assert_array_equal(dpnp.asnumpy(result["c"]), expected)
         assert result["a"] is values["a"]
     assert compiled._plans.calls.hits == 2
+
+
+@pytest.mark.parametrize(
+    ("function", "args", "name"),
+    [
+        (F.normalize, (F.ones(3, 4), 2, 5), "normalize: norm: dim must be in"),
+        (F.cosine_embedding_loss, (F.ones(3, 4), F.ones(5, 4), F.ones(3)), "cosine_embedding_loss"),
+        (F.std_mean, (F.ones(3, 4), 4), "std_mean: std: dim must be in"),
+        (F.scaled_dot_product_attention,
+         (F.ones(2, 3, 4, 8), F.ones(2, 2, 4, 8), F.ones(2, 2, 4, 8)),
+         "scaled_dot_product_attention: shapes must broadcast"),
+    ],
+)  # fmt: skip
+def test_errors_of_inner_functions_name_the_one_that_was_called(function, args, name):
+    for call in (function, sycl_dnn.compile(lambda *args: function(*args))):
+        with pytest.raises(ValueError, match=rf"^{name}"):
+            call(*args)
