@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from sycl_dnn.kernels.expression import REGISTERS, Term, rounded
+from sycl_dnn.kernels.expression import REGISTERS, Expression, Term, rounded
 from sycl_dnn.kernels.spirv import TYPES, Kernel, Value
 
 State = list[Value]
@@ -28,6 +28,16 @@ def register_of(dtype: str) -> str:
 def partial_dtype(dtype: str) -> str:
     """Return the dtype that stores partial results without rounding."""
     return "float32" if dtype in ("bfloat16", "float16") else dtype
+
+
+def bytes_of_states(expression: Expression) -> int:
+    """Return the bytes that all reductions of an expression need per element, at most.
+
+    The state of a block and that of all blocks have two registers each; places are i32.
+    """
+    terms = [expression.terms[n - len(expression.inputs)] for n in expression.reductions]
+    dtypes = [expression.dtype_of(term.operands[0]) for term in terms]
+    return sum(4 * max(TYPES[register_of(dtype)][0], 32) // 8 for dtype in dtypes)
 
 
 def _is_float(name: str) -> bool:

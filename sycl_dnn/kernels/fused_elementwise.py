@@ -96,8 +96,7 @@ class ElementwiseWriter:
             for source in expression.sources
         ]
         self._item = kernel.number_of("item")
-        #: Local memory of values that are equal in all rows, and where those of a term begin.
-        self._memory: Value | None = None
+        #: By term: the local memory of its values, which are equal in all rows.
         self._kept: dict[int, Value] = {}
 
     def _constant(self, value: int) -> Value:
@@ -134,23 +133,19 @@ class ElementwiseWriter:
         """Generate the values that are equal in all rows, in local memory."""
         k, width, size = self._kernel, self._schedule.width, self._sizes[-1]
         numbers = kept_terms(self._expression, self._classes)
-        # A single array: joined kernels share those of equal length.
-        memory = k.group_memory("f32", self._schedule.kept_row * len(numbers))
-        begins = [self._constant(n * self._schedule.kept_row) for n in range(len(numbers))]
+        kept = {n: k.group_memory("f32", self._schedule.kept_row) for n in numbers}
         starts = self._starts([])
         n_single = k.call("rem", size, self._constant(width))
         end = k.call("sub", size, n_single)
         for first, last, length in ((self._constant(0), end, width), (end, size, 1)):
             with k.loop(first, last, self._constant(length)) as place:
                 values = self._values(starts, place, length, numbers)
-                for n, begin in zip(numbers, begins, strict=True):
-                    k.share(memory, k.call("add", begin, place), k.repeated(values[n], length))
-        self._memory, self._kept = memory, dict(zip(numbers, begins, strict=True))
+                for n, memory in kept.items():
+                    k.share(memory, place, k.repeated(values[n], length))
+        self._kept = kept
 
     def _reread(self, number: int, place: Value, width: int) -> Value:
-        assert self._memory is not None
-        index = self._kernel.call("add", self._kept[number], place)
-        return self._kernel.shared(self._memory, index, width)
+        return self._kernel.shared(self._kept[number], place, width)
 
     def _starts(self, coordinates: list[Value]) -> list[Value]:
         """Return each array's offset at the outer coordinates."""

@@ -13,6 +13,7 @@ import functools
 from collections.abc import Iterator, Sequence
 
 from sycl_dnn.kernels.array_access import Scope
+from sycl_dnn.kernels.column_states import ColumnStates
 from sycl_dnn.kernels.combining import Reduction, State, assign, current, variables
 from sycl_dnn.kernels.expression import REDUCTIONS
 from sycl_dnn.kernels.kept_points import KeptPoints
@@ -118,6 +119,69 @@ class ReductionWriter(KeptPoints):
                     self._absorb(row_scope, states, number)
             for states, total in zip(sums, totals, strict=True):
                 self._gather(reductions, total, states)
+
+    def _at_span(self, scope: Scope, start: Value) -> None:
+        """Generate the pass over a span of columns: some rows at a time, in the order of memory."""
+        k, reductions = self._kernel, [self._reductions[n] for n in self._passes.reductions[0]]
+        width, span = self._schedule.width, self._schedule.span
+        totals = ColumnStates(k, [r.total_start(width) for r in reductions], span)
+        blocks = ColumnStates(k, [r.start(width) for r in reductions], span)
+        with self._columns(start) as columns:
+            for column, _ in columns:
+                totals.keep(column, totals.starts)
+        with self._outer_loops([scope]) as (moved,):
+            self._blocks_of_span(moved, start, totals, blocks)
+        with self._columns(start) as columns:
+            for column, at in columns:
+                of_vector = scope.at(at)
+                for n, total in zip(self._passes.reductions[0], totals.of(column), strict=True):
+                    reduction = self._reductions[n]
+                    of_vector.values[n] = reduction.result(reduction.settled(total))
+                of_vector.compute(self._passes.constant_after)
+                of_vector.store(self._passes.once)
+
+    @contextlib.contextmanager
+    def _columns(self, start: Value) -> Iterator[list[tuple[Value, Value]]]:
+        """Generate the loop over the columns of a span.
+
+        Yield the place of the state of each vector, and the first coordinate of its elements.
+        """
+        k, schedule = self._kernel, self._schedule
+        stop = self._added(start, self._constant(schedule.span))
+        stop = k.call("min", stop, self._sizes[schedule.lanes])
+        with k.loop(start, stop, self._constant(schedule.step)) as at:
+            first = k.call("sub", at, start)
+            shifts = [self._constant(n * schedule.width) for n in range(schedule.unroll)]
+            columns = [self._added(first, shift) for shift in shifts]
+            yield list(zip(columns, self._lanes(at), strict=True))
+
+    def _blocks_of_span(
+        self, scope: Scope, start: Value, totals: ColumnStates, blocks: ColumnStates
+    ) -> None:
+        """Generate the inner loops over the last reduced axis: blocks, some rows, columns, rows."""
+        k, axis, one = self._kernel, self._axes.looped[-1], self._constant(1)
+        reductions, n_rows = self._passes.reductions[0], self._constant(self._schedule.n_rows)
+        with self._blocks(self._axes.high[axis], 1) as (first, last):
+            with self._columns(start) as columns:
+                for column, _ in columns:
+                    blocks.keep(column, blocks.starts)
+            with k.loop(first, last, n_rows) as row, self._columns(start) as columns:
+                end = k.call("min", self._added(row, n_rows), last)
+                scopes = [scope.at(at) for _, at in columns]
+                for of_vector in scopes:
+                    of_vector.compute(self._passes.constant_before[0])
+                sums = [variables(k, blocks.of(column)) for column, _ in columns]
+                with k.loop(row, end, one) as c:
+                    for of_vector, states in zip(scopes, sums, strict=True):
+                        self._absorb(of_vector.moved({axis: c}), states, 0)
+                for (column, _), states in zip(columns, sums, strict=True):
+                    blocks.keep(column, [current(k, state) for state in states])
+            with self._columns(start) as columns:
+                for column, _ in columns:
+                    pairs = zip(totals.of(column), blocks.of(column), strict=True)
+                    of_reductions = zip(reductions, pairs, strict=True)
+                    gathered = [self._reductions[n].gathered(*pair) for n, pair in of_reductions]
+                    totals.keep(column, gathered)
 
     def _along_rows(self, scopes: list[Scope], totals: list[list[State]], number: int) -> None:
         """Generate the inner loops: unrolled over several vectors, then over the rest."""

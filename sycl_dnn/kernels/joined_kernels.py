@@ -11,6 +11,7 @@ import contextlib
 import functools
 import hashlib
 import itertools
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -111,7 +112,9 @@ class _JoinedKernel(Kernel):
         tables = [("pointer", "u64"), ("pointer", "i32")]
         super().__init__(joined_name(forms), tables, forms[0].schedule.n_items)
         self._addresses, self._facts = self.parameters
-        self._memory: dict[tuple[str, int], Value] = {}
+        #: By type: the arrays in local memory, and how many of them the current form uses.
+        self._memory: dict[str, list[Value]] = {}
+        self._n_used: Counter[str] = Counter()
         n_rows = self.load(self._facts, self._number(0))
         group = super().number_of("group")
         row = self._row_of(group, n_rows)
@@ -125,6 +128,7 @@ class _JoinedKernel(Kernel):
 
     def _write(self, form: Form | ReductionForm, read: Value, written: Value, own: Value) -> None:
         """Generate the code of one form; its arrays and numbers start at these places."""
+        self._n_used.clear()
         declared = parameters_of(form) if isinstance(form, Form) else reduction_parameters(form)
         n_read = _n_read(form)
         n_arrays = n_read + len(form.expression.results)
@@ -145,10 +149,17 @@ class _JoinedKernel(Kernel):
         return self._own_group if index_of == "group" else super().number_of(index_of)
 
     def group_memory(self, name: str, length: int) -> Value:
-        """Return an array in local memory; forms share it, since a group has one."""
-        if (name, length) not in self._memory:
-            self._memory[name, length] = super().group_memory(name, length)
-        return self._memory[name, length]
+        """Return an array in local memory that the form does not use yet.
+
+        Forms share arrays, as long as the longest one needs, since a group has one form.
+        """
+        of_type, place = self._memory.setdefault(name, []), self._n_used[name]
+        self._n_used[name] += 1
+        if place == len(of_type):
+            of_type.append(super().group_memory(name, length))
+        memory = of_type[place]
+        self._group_arrays[memory] = max(self._group_arrays[memory], length)
+        return memory
 
     def _number(self, value: int) -> Value:
         return self.constant(value, "i32")

@@ -127,12 +127,12 @@ class KeptPoints(abc.ABC):
         """Generate the loop over units: points of the kept axes, or vectors of points."""
         k, schedule = self._kernel, self._schedule
         axes = [a for a, kind in enumerate(self._kinds) if kind == "k" and a != schedule.lanes]
-        sizes, step = [self._sizes[axis] for axis in axes], self._constant(schedule.step)
+        sizes, unit = [self._sizes[axis] for axis in axes], self._constant(schedule.unit)
         if not self._is_rows:
-            before = self._constant(schedule.step - 1)
-            sizes.append(k.call("div", self._added(self._sizes[schedule.lanes], before), step))
+            before = self._constant(schedule.unit - 1)
+            sizes.append(k.call("div", self._added(self._sizes[schedule.lanes], before), unit))
         with unit_loop(k, first, last, sizes) as places:
-            start = None if self._is_rows else k.call("mul", places[-1], step)
+            start = None if self._is_rows else k.call("mul", places[-1], unit)
             self._unit(dict(zip(axes, places, strict=False)), start)
 
     def _unit(self, coordinates: dict[int, Value], start: Value | None) -> None:
@@ -143,8 +143,15 @@ class KeptPoints(abc.ABC):
         )
         self._axes.locate(coordinates)
         point_scope = Scope(self._arrays, self._axes).moved(coordinates)
+        if start is not None and self._schedule.span:
+            self._at_span(point_scope, start)
+            return
         places = [None] if start is None else self._lanes(start)
         self._at_points([point_scope if at is None else point_scope.at(at) for at in places])
+
+    def _at_span(self, scope: Scope, start: Value) -> None:
+        """Generate the computation of a span along the axis of vectors, in the order of memory."""
+        raise NotImplementedError
 
     @abc.abstractmethod
     def _at_points(self, scopes: list[Scope]) -> None:

@@ -29,8 +29,13 @@ class ReductionSchedule(NamedTuple):
     block : int
         Vectors, or rows of vectors, whose sum is not compensated; sums of blocks are. 0 if there is
         one block.
+    span : int
+        Maximum number of elements along a kept vectorized axis that a group reads in the order of
+        memory, some rows at a time, with their states in local memory; 0 for ``step`` of them, in
+        registers.
     n_rows : int
-        Along a reduced axis, short rows of a block; 0 for blocks of vectors of one row.
+        Rows of a span that are read at a time; or, along a reduced axis, short rows of a block, 0
+        for blocks of vectors of one row.
     """
 
     lanes: int
@@ -40,12 +45,18 @@ class ReductionSchedule(NamedTuple):
     part: int = -1
     row: int = 0
     block: int = 64
+    span: int = 0
     n_rows: int = 0
 
     @property
     def step(self) -> int:
         """Elements along the vectorized axis that a group processes at a time."""
         return self.width * self.unroll * self.n_items
+
+    @property
+    def unit(self) -> int:
+        """Elements along a kept vectorized axis of a work unit."""
+        return self.span or self.step
 
 
 class ReductionForm(NamedTuple):

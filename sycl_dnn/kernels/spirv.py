@@ -85,6 +85,8 @@ class Kernel:
         self._built_in: dict[str, int] = {}
         self._globals: list[list[int]] = []
         self._variables: list[list[int]] = []
+        #: Lengths of arrays in local memory.
+        self._group_arrays: dict[Value, int] = {}
         self._code: list[list[int]] = []
         self._extended, void, self._function, signature = (self._new() for _ in range(4))
         self._globals.append([19, void])
@@ -307,12 +309,19 @@ class Kernel:
 
     def group_memory(self, name: str, length: int) -> Value:
         """Declare an array in local memory, shared by the group."""
-        size = self.constant(length, "u32").id
-        kind, pointer, variable_id = self._new(), self._new(), self._new()
-        self._globals.append([28, kind, self._type(name), size])
-        self._globals.append([32, pointer, _WORKGROUP, kind])
-        self._globals.append([59, pointer, variable_id, _WORKGROUP])
-        return Value(variable_id, name, 0)
+        memory = Value(self._new(), name, 0)
+        self._group_arrays[memory] = length
+        return memory
+
+    def _declarations_of_group_arrays(self) -> list[list[int]]:
+        """Return the lines that declare the arrays in local memory, with their types."""
+        lines = []
+        for memory, length in self._group_arrays.items():
+            kind, pointer = self._new(), self._new()
+            lines.append([28, kind, self._type(memory.type), self.constant(length, "u32").id])
+            lines.append([32, pointer, _WORKGROUP, kind])
+            lines.append([59, pointer, memory.id, _WORKGROUP])
+        return lines
 
     def _shared_address(self, memory: Value, index: Value, width: int) -> int:
         element = self._new()
@@ -379,6 +388,7 @@ class Kernel:
 
     def module(self) -> bytes:
         """Return the finished module."""
+        arrays = self._declarations_of_group_arrays()
         interface = list(self._built_in.values())
         lines = [[17, c] for c in sorted(self._capabilities)]
         lines.append([11, self._extended, *_words("OpenCL.std")])
@@ -387,7 +397,8 @@ class Kernel:
         lines.append([16, self._function, 17, self._n_items, 1, 1])
         for name, variable in self._built_in.items():
             lines += [[71, variable, 11, _BUILT_IN[name]], [71, variable, 22]]
-        lines += [*self._globals, *self._head, *self._variables, *self._code, [253], [56]]
+        lines += [*self._globals, *arrays, *self._head, *self._variables]
+        lines += [*self._code, [253], [56]]
         words = array("I", [0x07230203, 0x00010000, 0, self._last + 1, 0])
         for line in lines:
             words.append(len(line) << 16 | line[0])

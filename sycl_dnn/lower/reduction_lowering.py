@@ -13,6 +13,7 @@ from sycl_dnn.kernels.reduction_schedule import (
     SHORT,
     Plan,
     ReductionGrid,
+    in_memory_order,
     in_parts,
     is_costly,
     is_far_apart,
@@ -33,7 +34,13 @@ def schedule_of(
 ) -> ReductionSchedule:
     """Return the schedule of an expression over a grid; ``lanes`` fixes the axis of the vectors."""
     passes = Passes(expression, grid.kinds, grid.classes(0), keeps=False, has_row=False)
-    return whole_schedule(grid, passes.n_terms, is_cpu=is_cpu, lanes=lanes, n_passes=passes.count)
+    schedule = whole_schedule(
+        grid, passes.n_terms, is_cpu=is_cpu, lanes=lanes, n_passes=passes.count
+    )
+    is_single = passes.count == 1 and bool(expression.reductions)
+    if is_cpu and is_single:
+        schedule = in_memory_order(grid, schedule, expression)
+    return schedule
 
 
 def plans_of(

@@ -10,6 +10,9 @@ import sycl_dnn
 from sycl_dnn import functional as F
 from sycl_dnn import optim
 from sycl_dnn.compiler.passes import joined_launches
+from sycl_dnn.kernels.expression import Expression, Term
+from sycl_dnn.kernels.joined_kernels import joined_module
+from sycl_dnn.kernels.reduction_form import ReductionForm, ReductionSchedule
 
 
 def compiled_twice(function, *args):
@@ -85,6 +88,24 @@ def test_groups_of_several_forms_share_local_memory(queue):
         return F.log_softmax(x, -1), F.softmax(F.sin(y) * 2.0, -1), F.sum(F.exp(x), 0), F.sin(y)
 
     compiled_twice(function, *xs)
+
+
+def test_arrays_of_one_form_in_local_memory_are_apart(queue):
+    """The states of blocks of rows and those of all blocks have equal lengths."""
+    xs = [normal(queue, 600, 500, seed=n) for n in range(2)]
+    rows = compiled_twice(lambda x, y: (F.amax(x, 0), F.amin(y, 0), F.argmax(y, 0)), *xs)
+    assert rows[0].startswith("joined_")
+
+
+def test_values_and_places_of_groups_of_items_are_apart():
+    expression = Expression(("int32",), (Term("argmax", "int32", (0,), ()),), (1,))
+    form = ReductionForm(expression, "kr", ("n1", "n0"), ReductionSchedule(1, 1, 1, 64))
+    other = form._replace(schedule=ReductionSchedule(1, 4, 1, 64))
+    for forms in ((form,), (form, other)):
+        words = np.frombuffer(joined_module(forms), "u4")
+        # Variables in the memory of a group: opcode 59 of four words, storage class 4.
+        found = (words[:-3] == (4 << 16 | 59)) & (words[3:] == 4)
+        assert np.count_nonzero(found) == 2
 
 
 def test_what_waits_for_a_copy_is_joined_with_what_does_not(queue):
