@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import random
 import re
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -14,8 +15,6 @@ from differential.placing import layouts_of
 from differential.program import Input, Program
 from differential.torch_functions_of_programs import TorchFunctions, turned
 
-#: Elements of one value, and the largest magnitude that a line may return.
-LARGEST, HIGHEST = 3000, 1e4
 FUNCTIONS = TorchFunctions(torch.float64)
 
 
@@ -25,6 +24,10 @@ class Unsuitable(Exception):
 
 class Drawing:
     """The program so far: its inputs, its lines, and the values of its names."""
+
+    #: Elements of one value, and the largest magnitude that a line may return; lines of a program.
+    largest, highest = 3000, 1e4
+    n_lines = 3, 12
 
     def __init__(self, seed: int) -> None:
         self.seed, self.rng = seed, random.Random(seed)
@@ -182,11 +185,11 @@ class Drawing:
         self.unused = [n for n in self.unused if n not in words] + list(names)
 
     def _accept(self, text: str, value: Any) -> None:
-        if not isinstance(value, torch.Tensor) or value.numel() > LARGEST:
+        if not isinstance(value, torch.Tensor) or value.numel() > self.largest:
             raise Unsuitable(text)
         if value.is_floating_point() and not self.is_special and value.numel():
             highest = value.abs().max().item()
-            if not highest < HIGHEST:
+            if not highest < self.highest:
                 raise Unsuitable(f"{text}: {highest}")
 
     def made(self) -> Program:
@@ -199,14 +202,50 @@ class Drawing:
         )
 
 
-def draw(seed: int, only: str | None = None) -> Program:
+class LargeDrawing(Drawing):
+    """A program over arrays beyond caches, which have other schedules than small ones."""
+
+    largest, highest = 700_000, 1e7
+    n_lines = 2, 6
+
+    def shape(self, ndim: int | None = None) -> tuple[int, ...]:
+        if self.chance(0.2) or ndim == 0:
+            return super().shape(ndim)
+        ndim = self.choice((1, 2, 2, 2, 2, 3, 3, 4)) if ndim is None else ndim
+        left = int(2 ** self.rng.uniform(17.5, 18.9))
+        sizes = []
+        for _ in range(ndim - 1):
+            sizes.append(int(left ** self.rng.uniform(0.05, 0.9)))
+            left //= sizes[-1]
+        sizes.append(left)
+        self.rng.shuffle(sizes)
+        return tuple(sizes)
+
+    def try_text(self, text: str, names: tuple[str, ...]) -> None:
+        if "F.diag(" in text:
+            raise Unsuitable("a matrix of as many columns as a row has elements")
+        super().try_text(text, names)
+
+
+def draw(seed: int) -> Program:
+    """Return the program of a seed, over small arrays."""
     from differential.lines import FAMILIES
 
-    drawing = Drawing(seed)
+    return _drawn(Drawing(seed), FAMILIES)
+
+
+def draw_large(seed: int) -> Program:
+    """Return the program of a seed over large arrays, of lines that take linear time."""
+    from differential.lines import LINEAR_FAMILIES
+
+    return _drawn(LargeDrawing(seed), LINEAR_FAMILIES)
+
+
+def _drawn(drawing: Drawing, families: Mapping[Callable[[Drawing], None], int]) -> Program:
     for _ in range(drawing.int(1, 2)):
         drawing.input(drawing.shape())
-    expected, tries = drawing.int(3, 12), 0
-    weighted = [f for f, weight in FAMILIES.items() for _ in range(weight)]
+    expected, tries = drawing.int(*drawing.n_lines), 0
+    weighted = [f for f, weight in families.items() for _ in range(weight)]
     while (len(drawing.lines) < expected and tries < 200) or not drawing.made().inputs:
         tries += 1
         kept = len(drawing.inputs), list(drawing.names), list(drawing.unused)

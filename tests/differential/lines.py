@@ -29,3 +29,12 @@ FAMILIES = {
     control_lines.looped: 2, control_lines.conditional: 2, control_lines.called: 2,
     control_lines.contained: 2, control_lines.stopped: 1, write_lines.written: 5,
 }  # fmt: skip
+#: Families whose lines take time in proportion to their elements, as programs of large arrays need.
+LINEAR_FAMILIES = {
+    family: weight
+    for family, weight in FAMILIES.items()
+    if family.__module__.removeprefix("differential.")
+    in ("pointwise_lines", "shape_lines", "reduction_lines", "control_lines", "write_lines")
+    and family != shape_lines.created
+}
+LINEAR_FAMILIES |= {loss_lines.loss: 3, index_lines.masked: 2}

@@ -7,12 +7,14 @@ from typing import Any
 
 import torch
 
-from differential.drawing import draw
+from differential.drawing import draw, draw_large
 from differential.program import Program
 from differential.reference import refer
 from differential.ways import Caller, Finding, call_all, suspicious
 
 torch.set_num_threads(1)
+#: Seeds that end with it draw large arrays, so that schedules beyond caches are tested.
+LARGE = 9
 
 
 def play(
@@ -30,8 +32,18 @@ def play(
     return caller, caller.findings
 
 
-def play_seed(seed: int, queue: Any) -> tuple[Program, Caller, list[Finding]]:
-    program = draw(seed)
+def program_of(seed: int) -> tuple[Program, bool, int]:
+    """Return a program, whether it is called in extra ways, and the order of its derivatives.
+
+    Every tenth is one of large arrays.
+    """
+    if seed % 10 == LARGE:
+        return draw_large(seed), seed // 10 % 8 == 0, 1
     # Second derivatives cost as much as all else; every third program is enough.
-    caller, _ = play(program, queue, extra=seed % 8 == 0, order=2 if seed % 3 == 0 else 1)
+    return draw(seed), seed % 8 == 0, 2 if seed % 3 == 0 else 1
+
+
+def play_seed(seed: int, queue: Any) -> tuple[Program, Caller, list[Finding]]:
+    program, extra, order = program_of(seed)
+    caller, _ = play(program, queue, extra=extra, order=order)
     return program, caller, suspicious(caller)
