@@ -147,6 +147,8 @@ class Scope:
     ----------
     values : dict
         Values computed so far, by index of the input or term.
+    row : Value, optional
+        Local memory of a term of all elements along the reduced axes, or of vectors of it.
     """
 
     def __init__(
@@ -157,12 +159,13 @@ class Scope:
         counted: Value | None = None,
         at: Value | None = None,
         values: Mapping[int, Value] | None = None,
+        row: Value | None = None,
     ) -> None:
         zero = arrays.kernel.constant(0, "i64")
         self.arrays, self._axes, self._at = arrays, axes, at
         self._starts = [zero] * len(arrays) if starts is None else starts
         self._counted = counted
-        self.values = dict(values or {})
+        self.values, self.row = dict(values or {}), row
 
     def moved(self, coordinates: Mapping[int, Value]) -> Scope:
         """Return the scope further along axes without vectors."""
@@ -170,11 +173,12 @@ class Scope:
         for axis, coordinate in coordinates.items():
             if axis in self._axes.looped:
                 counted = self._axes.counted(counted, axis, coordinate)
-        return Scope(self.arrays, self._axes, starts, counted, self._at, self.values)
+        return Scope(self.arrays, self._axes, starts, counted, self._at, self.values, self.row)
 
     def at(self, at: Value) -> Scope:
         """Return the scope of a vector, by its first coordinate."""
-        return Scope(self.arrays, self._axes, self._starts, self._counted, at, self.values)
+        places = self._starts, self._counted, at
+        return Scope(self.arrays, self._axes, *places, self.values, self.row)
 
     def of_single_elements(self) -> Scope:
         """Return the scope of single elements along the axis of vectors."""
@@ -223,26 +227,33 @@ class Scope:
             value = self.values[expression.results[place]]
             self.arrays.stored(number, self._starts[number], self._at, value)
 
-    def keep(self, term: int, place: int | None, row: Value | None) -> None:
+    def keep(self, term: int, place: int | None) -> None:
         """Store a term in the memory of a result, or in local memory."""
         arrays = self.arrays
         if place is not None:
             number = arrays.expression.first_result + place
             arrays.stored(number, self._starts[number], self._at, self.values[term])
-        elif row is not None and self._at is not None:
-            arrays.kernel.share(
-                row, self._at, arrays.kernel.repeated(self.values[term], arrays.width)
-            )
+        elif self.row is not None:
+            vector = arrays.kernel.repeated(self.values[term], arrays.width)
+            arrays.kernel.share(self.row, self._place_in_row(), vector)
 
-    def read_back(self, term: int, place: int | None, row: Value | None) -> None:
+    def read_back(self, term: int, place: int | None) -> None:
         """Load a term that ``keep`` stored."""
         arrays = self.arrays
         if place is not None:
             number = arrays.expression.first_result + place
             dtype = arrays.expression.dtype_of(term)
             self.values[term] = from_memory(arrays.kernel, self.bits(number), dtype)
-        elif row is not None and self._at is not None:
-            self.values[term] = arrays.kernel.shared(row, self._at, arrays.width)
+        elif self.row is not None:
+            place_in_row = self._place_in_row()
+            self.values[term] = arrays.kernel.shared(self.row, place_in_row, arrays.width)
+
+    def _place_in_row(self) -> Value:
+        k = self.arrays.kernel
+        if self._axes.lanes in self._axes.looped:
+            assert self._at is not None
+            return self._at
+        return k.call("mul", self.counted(), k.constant(self.arrays.width, "i32"))
 
     def bits(self, number: int) -> Value:
         """Load elements of an array in their memory type."""

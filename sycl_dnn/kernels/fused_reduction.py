@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 from collections.abc import Iterator, Sequence
 
 from sycl_dnn.kernels.array_access import Scope
@@ -41,7 +42,12 @@ class ReductionWriter(KeptPoints):
         has_row = form.schedule.row > 0
         self._has_short_rows = self._is_rows and form.schedule.n_rows > 0
         self._passes = Passes(expression, form.kinds, form.classes, keeps=keeps, has_row=has_row)
-        self._row = self._kernel.group_memory("f32", form.schedule.row) if has_row else None
+        #: Local memory of a term along the reduced axes, of each vector along a kept one.
+        self._rows: list[Value | None] = [None]
+        if has_row:
+            n, width = (1, 1) if self._is_rows else (form.schedule.unroll, form.schedule.width)
+            length = form.schedule.row * width
+            self._rows = [self._kernel.group_memory("f32", length) for _ in range(n)]
         self._reductions = {
             n: Reduction(
                 self._kernel, term, expression.dtype_of(term.operands[0]),
@@ -55,6 +61,8 @@ class ReductionWriter(KeptPoints):
 
     def _at_points(self, scopes: list[Scope]) -> None:
         passes = self._passes
+        for scope, row in zip(scopes, itertools.cycle(self._rows)):
+            scope.row = row
         for number in range(passes.count):
             reductions, written = passes.reductions[number], passes.full[number]
             if not (reductions or written):
@@ -266,16 +274,16 @@ class ReductionWriter(KeptPoints):
         """Compute a vector's terms, from those that an earlier pass left in memory."""
         read_back = self._passes.read_back[number].items()
         for term, place in read_back:
-            scope.read_back(term, place, self._row)
+            scope.read_back(term, place)
         scope.compute(self._passes.varying[number])
         is_again = is_new is not None and any(place is not None for _, place in read_back)
         for term, place in self._passes.kept[number].items():
             if is_new is not None and is_again:
                 # Its operands are overwritten where it was stored before.
                 recomputed = self._kernel.repeated(scope.values[term], self._schedule.width)
-                scope.read_back(term, place, self._row)
+                scope.read_back(term, place)
                 scope.values[term] = self._kernel.select(is_new, recomputed, scope.values[term])
-            scope.keep(term, place, self._row)
+            scope.keep(term, place)
         for term, place in read_back:
             if is_new is not None and place is not None:
                 result = self._expression.results[place]

@@ -17,8 +17,8 @@ class Passes:
     classes : sequence of str
         Of the strides of inputs, sources, coordinates and results, by axis.
     keeps, has_row : bool
-        Whether passes may leave terms in the memory of results; whether there is a row of local
-        memory.
+        Whether passes may leave terms in the memory of results; whether there is local memory for
+        one along the reduced axes.
 
     Attributes
     ----------
@@ -78,8 +78,8 @@ class Passes:
         self.full = [[p for p in full if self._levels[results[p]] == number] for number in passes]
         self.kept: list[dict[int, int | None]] = [{} for _ in passes]
         self.read_back: list[dict[int, int | None]] = [{} for _ in passes]
-        for p in passes if keeps else ():
-            self._keep(p)
+        for p in passes if keeps or self._has_row else ():
+            self._keep(p, in_results=keeps)
         needed = [
             expression.needed(
                 [g for n in self.reductions[p] for g in expression.operands_of(n)]
@@ -92,7 +92,7 @@ class Passes:
         self.constant_before = [[n for n in terms if not self._varies[n]] for terms in needed]
         self.constant_after = expression.needed([results[p] for p in self.once], reductions)
 
-    def _keep(self, number: int) -> None:
+    def _keep(self, number: int, *, in_results: bool) -> None:
         """Select a costly term of an earlier pass to be stored rather than computed again."""
         expression, reductions = self._expression, self._expression.reductions
         for place in self.full[number]:
@@ -110,7 +110,8 @@ class Passes:
                 continue
             dtypes = expression.dtype_of(term), expression.dtype_of(result)
             # With a second result, the last vector would compute it from overwritten elements.
-            if dtypes == ("float32", "float32") and len(self.full[number]) == 1:
+            is_alone = len(self.full[number]) == 1
+            if in_results and is_alone and dtypes == ("float32", "float32"):
                 self.kept[before].setdefault(term, place)
                 self.read_back[number].setdefault(term, place)
             elif self._has_row and REGISTERS[dtypes[0]] == "f32" and term not in self.kept[before]:

@@ -25,7 +25,8 @@ class ReductionSchedule(NamedTuple):
         The axis that counts parts of the reduced axis after it (the last part may be shorter); -1
         if there is none.
     row : int
-        Maximum number of elements of the only reduced axis; 0 if unknown.
+        Maximum number of elements along the reduced axes of which local memory keeps a term; 0 if
+        none is kept there.
     block : int
         Vectors, or rows of vectors, whose sum is not compensated; sums of blocks are. 0 if there is
         one block.

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from sycl_dnn.kernels.combining import bytes_of_states
 from sycl_dnn.kernels.expression import COSTLY, NARROW, Expression
 from sycl_dnn.kernels.passed_numbers import with_passed_numbers
+from sycl_dnn.kernels.passes import Passes
 from sycl_dnn.kernels.reduction_form import ReductionForm, ReductionSchedule
 
 #: Minimum elements per group, and for a second launch.
@@ -26,8 +27,8 @@ _FEW_TERMS = 9
 _SPAN, _MANY_ROWS, _STREAMS, _FEWEST_ROWS = 1024, 128, 16, 4
 #: Bytes of these states: five stages of a chain have them in 256 KB of local memory.
 _MAX_STATES = 48 << 10
-#: Elements of a row that local memory keeps in float32.
-_MAX_ROW = 4096
+#: Elements of a row, or vectors of elements of columns, that local memory keeps in float32.
+_MAX_ROW, _MAX_COLUMN = 4096, 128
 
 
 class ReductionGrid(NamedTuple):
@@ -245,15 +246,20 @@ def is_costly(expression: Expression) -> bool:
     return any(term.operation in COSTLY for term in expression.terms)
 
 
-def _row_of(expression: Expression, grid: ReductionGrid, schedule: ReductionSchedule) -> int:
-    """Return the maximum length of rows of a stored costly term on a CPU; 0 if there is none.
+def row_of(expression: Expression, grid: ReductionGrid, schedule: ReductionSchedule) -> int:
+    """Return the maximum length of rows, or columns, of which a CPU keeps a costly term; 0 if none.
 
-    Rows of float32 are stored in the memory of the results.
+    Rows of float32 are kept in the memory of the results.
     """
-    is_row = grid.kinds[schedule.lanes] == "r" and grid.kinds.count("r") == 1
-    is_narrow = any(expression.dtype_of(n) in NARROW for n in expression.results)
-    keeps_row = is_row and is_narrow and is_costly(expression) and schedule.n_items == 1
-    return _MAX_ROW if keeps_row and grid.sizes[schedule.lanes] <= _MAX_ROW else 0
+    if not is_costly(expression) or schedule.n_items > 1:
+        return 0
+    if grid.kinds[schedule.lanes] == "r":
+        is_narrow = any(expression.dtype_of(n) in NARROW for n in expression.results)
+        is_short = grid.kinds.count("r") == 1 and grid.sizes[schedule.lanes] <= _MAX_ROW
+        return _MAX_ROW if is_narrow and is_short else 0
+    classes = grid.classes(schedule.lanes)
+    passes = Passes(expression, grid.kinds, classes, keeps=False, has_row=True)
+    return _MAX_COLUMN if any(passes.read_back) and grid.count("r") <= _MAX_COLUMN else 0
 
 
 def _is_block(grid: ReductionGrid, schedule: ReductionSchedule) -> bool:
@@ -293,7 +299,7 @@ def planned(
         schedule = schedule._replace(block=0)
     if expression.reductions and schedule.n_items == 1:
         schedule = _with_blocks_of_rows(grid, schedule)
-    schedule = schedule._replace(row=_row_of(expression, grid, schedule))
+    schedule = schedule._replace(row=row_of(expression, grid, schedule))
     strides = [
         s
         for kinds, along in zip(classes, grid.strides, strict=True)
