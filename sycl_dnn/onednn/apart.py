@@ -38,7 +38,8 @@ def has_gaps(desc: _core.MemoryDesc | None) -> bool:
     return desc is not None and desc.is_plain and not is_whole(desc.dims, desc.strides)
 
 
-def _strides_of_axes(desc: _core.MemoryDesc) -> list[int]:
+def strides_of_axes(desc: _core.MemoryDesc) -> list[int]:
+    """Return the strides of the axes of more than one element."""
     return [by for n, by in zip(desc.dims, desc.strides, strict=True) if n > 1]
 
 
@@ -82,7 +83,7 @@ def copies_sixteen_apart(pd: Any) -> bool:
     if not pd.impl_info.startswith("ocl:custom"):
         return False
     plain = [d for d in (pd.src_desc, pd.dst_desc) if d.is_plain and d.dims and 0 not in d.dims]
-    return any(min(_strides_of_axes(d), default=1) > 1 for d in plain)
+    return any(min(strides_of_axes(d), default=1) > 1 for d in plain)
 
 
 def overwritten_gaps(pd: Any) -> bool:
@@ -96,7 +97,7 @@ def lie_unlike(pd: Any) -> bool:
     """Match tensors with gaps, or in different layouts."""
     descs = [pd.src_desc, pd.dst_desc, pd.diff_src_desc, pd.diff_dst_desc]
     plain = [d for d in descs if d is not None and d.is_plain and 0 not in d.dims]
-    return any(map(has_gaps, plain)) or len({tuple(_strides_of_axes(d)) for d in plain}) > 1
+    return any(map(has_gaps, plain)) or len({tuple(strides_of_axes(d)) for d in plain}) > 1
 
 
 def lie_unlike_on_gpu(pd: Any) -> bool:
@@ -126,7 +127,7 @@ def cell_apart(pd: Any) -> bool:
     """Match a bias with gaps, or states and weights whose innermost axis is not contiguous."""
     names = ("src_layer", "weights_layer", "weights_iter")
     present = [pd.parameters[n] for n in names if pd.parameters[n] is not None]
-    steps = [min(_strides_of_axes(d), default=1) for d in present if d.is_plain and 0 not in d.dims]
+    steps = [min(strides_of_axes(d), default=1) for d in present if d.is_plain and 0 not in d.dims]
     return has_gaps(pd.parameters["bias"]) or any(step > 1 for step in steps)
 
 

@@ -8,8 +8,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from sycl_dnn import _core
-from sycl_dnn.onednn.apart import is_row_major
-from sycl_dnn.onednn.fault import GraphOp, Operands, is_channels_last, narrow_lanes
+from sycl_dnn.onednn.apart import has_gaps, is_row_major, strides_of_axes
+from sycl_dnn.onednn.fault import (
+    GraphOp,
+    Operands,
+    cpu_has_avx512,
+    is_channels_last,
+    narrow_lanes,
+)
 
 # --- implementations and parameters ---
 
@@ -18,6 +24,8 @@ _WITHOUT_TILES = ("f32", "f64", "float32", "float64")
 
 #: Longest row for which the generated code has a reasonable size.
 _MAX_ROW = 1 << 22
+#: Elements from which plain float32 tensors are transposed by kernels for products.
+_TRANSPOSED = 49152
 
 
 def narrow_window(pd: Any) -> bool:
@@ -108,6 +116,33 @@ def spread_over_no_order(pd: Any) -> bool:
     strides = a.strides
     in_order = strides[0] >= strides[1] and (a.ndims < 3 or strides[1] >= strides[2])
     return strides[1] != 1 and not in_order
+
+
+def writes_transposed_into_gaps(src: _core.MemoryDesc, dst: _core.MemoryDesc) -> bool:
+    """Whether a reorder on a CPU would assume that a target with gaps is dense.
+
+    It does if the target's elements are apart and a large dense source has another order. ``dst``
+    may also be the result of a concatenation of which ``src`` is a part.
+    """
+    f32 = _core.data_type.f32
+    if math.prod(src.dims) < _TRANSPOSED or src.data_type is not f32 or dst.data_type is not f32:
+        return False
+    if not src.is_plain or not dst.is_plain or has_gaps(src) or not cpu_has_avx512():
+        return False
+    places = zip(src.dims, src.strides, dst.strides, strict=True)
+    steps = [to for _, to in sorted((by, to) for n, by, to in places if n > 1)]
+    return min(steps) > 1 and steps != sorted(steps)
+
+
+def transposed_into_gaps(pd: Any) -> bool:
+    """Match such a reorder, and a concatenation that uses one."""
+    if pd.name == "concat":
+        is_affected = pd.impl_info.startswith("ref")
+        sources = pd.parameters["srcs"] if is_affected else ()
+        return any(writes_transposed_into_gaps(src, pd.dst_desc) for src in sources)
+    if pd.impl_info != "brgemm_matmul_copy_reorder_t" or not pd.dst_desc.is_plain:
+        return False
+    return min(strides_of_axes(pd.dst_desc)) > 1
 
 
 def _has_small_lone_batch(desc: _core.MemoryDesc) -> bool:

@@ -11,6 +11,7 @@ import dpnp
 
 from sycl_dnn import _core, errors
 from sycl_dnn.onednn import dtypes, reference_code
+from sycl_dnn.onednn.avoidance import writes_transposed_into_gaps
 from sycl_dnn.trace import layout, policy
 from sycl_dnn.trace.descriptors import (
     NARROW,
@@ -217,6 +218,9 @@ class Trace(TraceState):
         # Halves can be copied, not added.
         if attr is None and src.dtype == dst.dtype and src.dtype in ("int64", "float64"):
             src, dst = src.halves(), dst.halves()
+        is_on_cpu = self.engine.kind is _core.engine_kind.cpu
+        if attr is None and is_on_cpu and writes_transposed_into_gaps(src.desc, dst.desc):
+            attr = _of_any_order()
         try:
             pd = self.descriptor("reorder", {"src": src.desc, "dst": dst.desc}, attr)
         except errors.Unimplemented as error:
@@ -476,3 +480,11 @@ class Trace(TraceState):
         storage = Storage(desc)
         storage.dtype = str(out.dtype)
         return Tensor(self, storage, desc, out.dtype, out.shape, strides=strides)
+
+
+def _of_any_order() -> _core.PrimitiveAttr:
+    """Return an attribute without effect that only the general implementation of reorder has."""
+    ops, attr = _core.PostOps(), _core.PrimitiveAttr()
+    ops.append_sum(0.0)
+    attr.set_post_ops(ops)
+    return attr

@@ -47,3 +47,19 @@ def executed(primitive, stream, output):
     args = {n: dnnl.Memory(descs[n], stream.engine, a) for n, a in arrays.items()}
     primitive.execute(stream, args).wait()
     return _seen(arrays[output].asnumpy(), descs[output]).copy()
+
+
+def transposed(stream, shape=(300, 300), strides=(1, 300), to=(600, 2), attr=None):
+    """Return all elements of a target after a reorder into some of them, and the expected ones."""
+    flat = np.arange(np.prod(shape), dtype="f4")
+    target = np.full(1 + sum((n - 1) * by for n, by in zip(shape, to, strict=True)), -1, "f4")
+    descs = [dnnl.MemoryDesc(shape, "f32", strides=s) for s in (strides, to)]
+    arrays = [dpnp.asarray(a, sycl_queue=stream.sycl_queue) for a in (flat, target)]
+    args = {n: dnnl.Memory(d, stream.engine, a)
+            for n, d, a in zip(("src", "dst"), descs, arrays, strict=True)}  # fmt: skip
+    pd = dnnl.reorder(stream.engine, src=descs[0], dst=descs[1], attr=attr)
+    dnnl.Primitive(pd).execute(stream, args).wait()
+    values, places = ([4 * by for by in s] for s in (strides, to))
+    at = np.lib.stride_tricks.as_strided(target, shape, places)
+    at[...] = np.lib.stride_tricks.as_strided(flat, shape, values)
+    return arrays[1].asnumpy(), target

@@ -15,6 +15,7 @@ from random import Random
 import dpnp
 import numpy as np
 import pytest
+from lying_apart import transposed
 
 import sycl_dnn
 from sycl_dnn import _core
@@ -441,6 +442,7 @@ FAULTY = {
     "matmul-mask-of-batches": mask_of_batches,
     "deconv-gaps": gaps,
     "binary-lone-axis": lone_axis,
+    "reorder-transposed-gaps": transposed,
     "conv-narrow-strided-weights": ("convolution", 3),
     "conv-narrow-strided-weights of transposed": ("deconvolution", 3),
 }
