@@ -25,6 +25,7 @@ uint32_t bits_of(float v) {
 }
 
 void convert(uint16_t from, uint16_t &to) { to = from; }
+void convert(float from, float &to) { to = from; }
 
 void convert(bfloat16 from, float &to) {
     const uint32_t u = uint32_t(from.bits) << 16;
@@ -95,6 +96,7 @@ struct conversion {
 };
 
 const conversion conversions[] = {
+    {"float32", "float32", copy_row<float, float>, 4, 4, false},
     {"float32", "bfloat16", copy_row<float, bfloat16>, 4, 2, false},
     {"bfloat16", "float32", copy_row<bfloat16, float>, 2, 4, false},
     {"bfloat16", "bfloat16", copy_row<uint16_t, uint16_t>, 2, 2, false},

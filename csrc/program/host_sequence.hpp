@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "program/host_rows.hpp"
 #include "program/host_work.hpp"
 #include "program/spirv_interpreter.hpp"
 
@@ -19,11 +20,14 @@ namespace sycl_dnn {
 // a product of a few thousand elements.
 class HostSequence : public HostWork {
   public:
-    // An element-wise algorithm of oneDNN, with its parameters.
+    // An element-wise algorithm of oneDNN, with its parameters; or with another array, whose
+    // elements are those of the result if alpha is 1, or one row for all rows if it is 0.
     struct function {
         int algorithm;
         float alpha, beta;
-        float (*apply)(float x, float alpha, float beta) = nullptr;  // set by `append`
+        int operand = -1;                     // position among the arrays of the operation
+        host_rows::function apply = nullptr;  // set by `append`, as the next
+        host_rows::combination combine = nullptr;
     };
     // An array: its position among the step's values, -1 if there is none, and the bytes before it.
     using place = std::pair<int, int64_t>;
@@ -33,6 +37,7 @@ class HostSequence : public HostWork {
         std::vector<place> arrays;
         std::vector<int64_t> sizes;
         std::vector<function> functions;
+        std::vector<float> numbers;
     };
 
     void run(void *const *addresses) const override;
@@ -40,10 +45,12 @@ class HostSequence : public HostWork {
     // Whether an element-wise algorithm is one that operations can apply.
     static bool has(int algorithm);
 
-    // Appends an operation, or a kernel over these arrays with its numbers.
+    // Appends an operation, other work, or a kernel over these arrays with its numbers, or with
+    // facts: it reads the addresses from an array then, as joined kernels do.
     void append(operation what);
+    void append(std::shared_ptr<const HostWork> work, std::vector<place> arrays);
     void append(std::shared_ptr<const SpirvInterpreter> kernel, std::vector<place> arrays,
-                std::vector<uint64_t> numbers, size_t n_groups);
+                std::vector<uint64_t> numbers, size_t n_groups, std::vector<int32_t> facts);
 
   private:
     struct step {

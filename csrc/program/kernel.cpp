@@ -193,11 +193,13 @@ HostSequence::operation operation_of(const py::tuple &row) {
     HostSequence::operation result{row[0].cast<std::string>(),
                                    row[1].cast<std::vector<HostSequence::place>>(),
                                    row[2].cast<std::vector<int64_t>>(),
-                                   {}};
+                                   {},
+                                   row[4].cast<std::vector<float>>()};
     for (const auto &item : row[3].cast<py::sequence>()) {
         const auto function = item.cast<py::tuple>();
         result.functions.push_back({static_cast<int>(function[0].cast<dnnl::algorithm>()),
-                                    function[1].cast<float>(), function[2].cast<float>()});
+                                    function[1].cast<float>(), function[2].cast<float>(),
+                                    function[3].cast<int>()});
     }
     return result;
 }
@@ -205,12 +207,19 @@ HostSequence::operation operation_of(const py::tuple &row) {
 kernel_ptr make_host_sequence(const std::vector<py::tuple> &rows) {
     auto sequence = std::make_shared<HostSequence>();
     for (const py::tuple &row : rows) {
-        if (row[0].cast<std::string>() == "kernel") {
+        const auto kind = row[0].cast<std::string>();
+        if (kind == "copy") {
+            auto copy =
+                std::make_shared<HostCopy>(row[2].cast<std::string>(), row[3].cast<std::string>(),
+                                           row[4].cast<std::vector<HostCopy::axis>>());
+            sequence->append(std::move(copy), row[1].cast<std::vector<HostSequence::place>>());
+        } else if (kind == "kernel") {
             auto kernel = SpirvInterpreter::of(row[2].cast<std::string>());
             if (!kernel) throw invalid_arguments("Kernel.sequence: a kernel cannot be interpreted");
             const auto numbers = row[3].cast<std::vector<int32_t>>();
             sequence->append(std::move(kernel), row[1].cast<std::vector<HostSequence::place>>(),
-                             words_of({}, {numbers.begin(), numbers.end()}), row[4].cast<size_t>());
+                             words_of({}, {numbers.begin(), numbers.end()}), row[4].cast<size_t>(),
+                             row[5].cast<std::vector<int32_t>>());
         } else
             sequence->append(operation_of(row));
     }
@@ -266,10 +275,12 @@ void bind_kernel(py::module_ &m) {
                     "Whether this processor converts between the two types.")
         .def_static("sequence", &make_host_sequence, py::arg("operations"),
                     "Small operations in the thread of one host task, each (kind, arrays, sizes, "
-                    "functions): kinds and sizes are those of csrc/program/host_sequence.cpp, "
-                    "arrays are positions among the step's values, -1 where there is none, and the "
-                    "bytes before the array; functions are (algorithm, alpha, beta). Or "
-                    "(\"kernel\", arrays, SPIR-V, numbers, groups).")
+                    "functions, numbers): kinds and sizes are those of "
+                    "csrc/program/host_sequence.cpp, arrays are positions among the step's values, "
+                    "-1 where there is none, and the bytes before the array; functions are "
+                    "(algorithm, alpha, beta, operand), where operand is the position of another "
+                    "array, or -1. Or (\"kernel\", arrays, SPIR-V, numbers, groups, facts), or "
+                    "(\"copy\", arrays, from_type, to_type, axes).")
         .def_static(
             "can_interpret",
             [](const py::bytes &module) { return SpirvInterpreter::of(module) != nullptr; },

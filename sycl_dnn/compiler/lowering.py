@@ -79,7 +79,6 @@ LAST_PASSES: tuple[Pass, ...] = (
     write_dense_parts,
     launch_sequences,
     turn_copies,
-    run_on_host,
 )
 #: Passes whose benefit depends on shape and machine, with their defaults.
 SWITCHES: dict[str, bool] = {
@@ -290,6 +289,8 @@ def rewritten(
     for rewrite in in_order(switches or {}, extra):
         rewrite(graph)
     lower(graph, lowering, queue, stream)
+    if (SWITCHES | dict(switches or {}))["run_on_host"]:
+        run_on_host(graph)  # what is left to primitives and kernels
     return Rewritten(graph, form, len(finals), n_given, n_recorded)
 
 

@@ -126,6 +126,8 @@ os.register_at_fork(after_in_child=_launches.clear)
 _of_forms: weakref.WeakKeyDictionary[_core.Kernel, Launch] = weakref.WeakKeyDictionary()
 
 
+#: The launches that joined kernels were made of.
+_joined: weakref.WeakKeyDictionary[_core.Kernel, tuple[Launch, ...]] = weakref.WeakKeyDictionary()
 #: Arguments of the functions that built kernels, to build them again in another process.
 _recipes: weakref.WeakKeyDictionary[_core.Kernel, tuple[Any, ...]] = weakref.WeakKeyDictionary()
 
@@ -150,6 +152,12 @@ def launch_of(kernel: _core.Kernel) -> Launch | None:
     return _of_forms.get(kernel)
 
 
+def launches_of(kernel: _core.Kernel) -> tuple[Launch, ...]:
+    """Return the launch of a kernel, or those that were joined to it; empty for other kernels."""
+    launch = launch_of(kernel)
+    return _joined.get(kernel, ()) if launch is None else (launch,)
+
+
 def joined_kernel(trace: Any, launches: Sequence[Launch]) -> _core.Kernel:
     """Return one kernel for several launches, with groups of the same size.
 
@@ -157,7 +165,9 @@ def joined_kernel(trace: Any, launches: Sequence[Launch]) -> _core.Kernel:
     """
     n_groups, forms = sum(launch.n_groups for launch in launches), forms_of(launches)
     name, module, n_items = joined_name(forms), joined_module(forms), forms[0].schedule.n_items
-    return _kernel_of_facts(trace, module, name, n_groups, n_items, facts_of(launches))
+    kernel = _kernel_of_facts(trace, module, name, n_groups, n_items, facts_of(launches))
+    _joined[kernel] = tuple(launches)
+    return kernel
 
 
 def sequence_kernel(

@@ -28,14 +28,20 @@ def host_copy(pd: _core.PrimitiveDesc) -> _core.Kernel | None:
     pd : PrimitiveDesc
         Of any primitive.
     """
-    if pd.name != "reorder" or not _is_replaced(pd):
+    copy = copy_of(pd) if pd.name == "reorder" and _is_replaced(pd) else None
+    if copy is None or copy[:2] == ("float32", "float32"):
         return None
+    return _core.Kernel.copy(*copy)
+
+
+def copy_of(pd: _core.PrimitiveDesc) -> tuple[str, str, list[_Axis]] | None:
+    """Return types and axes of a reorder that the host can do; else None."""
     src, dst = pd.src_desc, pd.dst_desc
     is_supported = _is_plain(src) and _is_plain(dst) and not pd.primitive_attr.calls
     source, target = (dtypes.NAMES.get(desc.data_type, "") for desc in (src, dst))
     if not is_supported or not _core.Kernel.can_copy(source, target):
         return None
-    return _core.Kernel.copy(source, target, _merged(src, dst))
+    return source, target, _merged(src, dst)
 
 
 def _is_replaced(pd: _core.PrimitiveDesc) -> bool:

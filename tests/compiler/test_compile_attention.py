@@ -73,4 +73,4 @@ def test_no_copies_remain(make, queue):
         assert report.n_steps <= 7, str(report)  # its products take dense operands only
         return
     assert report.n_reorders == 0, str(report)
-    assert report.n_steps == 4
+    assert report.n_steps <= 4

@@ -11,13 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from sycl_dnn._core import engine_kind
 from sycl_dnn.compiler.constant_values import constant_ids
-from sycl_dnn.compiler.host_operations import (
-    MAX_INTERPRETED,
-    Operation,
-    operation_of,
-    with_packed_weights,
-)
-from sycl_dnn.compiler.passes.lone_functions import replace_by_kernel
+from sycl_dnn.compiler.host_operations import operation_of
+from sycl_dnn.compiler.host_post_ops import Operation
+from sycl_dnn.compiler.host_products import with_packed_weights
 from sycl_dnn.compiler.step_graph import Graph, Node
 from sycl_dnn.kernels.launching import host_sequence
 
@@ -26,23 +22,12 @@ def run_on_host(graph: Graph) -> None:
     """Replace consecutive small primitives on a CPU by one host task."""
     if graph.trace.engine.kind is not engine_kind.cpu or graph.trace.policy.kernels == "never":
         return
-    _write_softmax_as_kernels(graph)
     # Before changes, after each of which constants would have to be found again.
     runs = [_packed(graph, run) for run in list(_runs(graph))]
     for run, copies in runs:
         _replace(graph, run, copies)
     if runs:
         graph.drop_dead()  # weights in oneDNN's layout
-
-
-def _write_softmax_as_kernels(graph: Graph) -> None:
-    """Replace a small softmax beside operations of the host by a kernel, which can be one."""
-    for node in graph.walk():
-        if node.row != "softmax_forward" or 2 * node.dst.size > MAX_INTERPRETED:
-            continue
-        beside = (graph.writer(node.inputs["src"]), *graph.readers(node.dst.storage))
-        if any(n is not None and operation_of(graph, n) is not None for n in beside):
-            replace_by_kernel(graph, node)
 
 
 def _runs(graph: Graph) -> Iterator[dict[Node, Operation]]:
@@ -69,8 +54,8 @@ def _is_worthwhile(run: Mapping[Node, Operation]) -> bool:
 
 
 def _is_movable(graph: Graph, node: Node) -> bool:
-    """Whether a node writes no argument, and may run with others."""
-    if node.function is not None or node.part != (0, 1) or node.is_repeated:
+    """Whether a node writes no argument, may run with others, and was not chosen by its time."""
+    if node.function is not None or node.part != (0, 1) or node.is_repeated or node.times:
         return False
     is_own = all(t.storage.argument is None for t in node.outputs.values())
     return is_own and not graph.is_locked(node)
@@ -83,10 +68,8 @@ def _packed(
     operations: dict[Node, Operation] = {}
     copies: list[Node] = []
     for node, operation in run.items():
-        operations[node] = operation
-        if operation.kind == "product":
-            operations[node], new = with_packed_weights(graph, node, operation)
-            copies += new
+        operations[node], new = with_packed_weights(graph, node, operation)
+        copies += new
     return operations, copies
 
 
@@ -95,6 +78,7 @@ def _replace(graph: Graph, run: Mapping[Node, Operation], copies: Sequence[Node]
     graph.insert(copies, before=last)
     joined = _joined(graph, run)
     joined.fused = [text for n in run for text in (n.row, *n.fused)]
+    joined.refused = [text for n in run for text in n.refused]
     graph.insert([joined], before=last)
     graph.drop(run)
 

@@ -193,7 +193,7 @@ def test_a_chain_is_fused_with_one_descriptor(make, shared):
         return F.hardswish(y + 1.5) * p
 
     x, w, p = make(*C), make(*K3), make(1, 32, 1, 1)
-    fused = sycl_dnn.compile(function, constants="w")
+    fused = sycl_dnn.compile(function, constants="w", passes={"run_on_host": False})
     asked = []
     result = shared.described_or_none
     shared.described_or_none = lambda *given: asked.append(given[1]) or result(*given)
@@ -216,7 +216,7 @@ def test_the_first_of_a_chain_is_fused_if_all_are_refused(make, shared):
 
     shared.described_or_none = one_at_most
     x, w = make(*C), make(*K3)
-    fused = sycl_dnn.compile(function, constants="w")
+    fused = sycl_dnn.compile(function, constants="w", passes={"run_on_host": False})
     (convolution,) = (p for p in fused.explain(x, w).parts if p.fused)
     assert convolution.fused == ("relu",)
     assert any("no implementation" in reason for reason in convolution.refused)
@@ -240,7 +240,7 @@ def test_what_is_folded_and_what_follows_has_one_descriptor(make, shared, is_ref
         return None if is_refused and n_post_ops else result(engine, row, params, attr)
 
     shared.described_or_none = fewer
-    x, fused = make(*C), sycl_dnn.compile(function)
+    x, fused = make(*C), sycl_dnn.compile(function, passes={"run_on_host": False})
     (convolution,) = (p for p in fused.explain(x).parts if p.row == "convolution_forward")
     assert [text for text in convolution.fused if "in weights" in text] == [
         "binary_mul (in weights)", "binary_add (in weights)", "binary_mul (in weights)"

@@ -191,7 +191,7 @@ def test_relu_of_negative_numbers_is_positive_zero(value, on_queue):
 
 
 @pytest.mark.parametrize(
-    ("rows", "width", "dtype"), [(64, 128, "float32"), (1, 1024, "float32"), (2, 16, "bfloat16")]
+    ("rows", "width", "dtype"), [(90, 128, "float32"), (1, 1024, "float32"), (2, 16, "bfloat16")]
 )
 def test_large_products_and_other_dtypes_are_left_to_onednn(rows, width, dtype, on_queue):
     w, x = (F.astype(on_queue(*s), dtype) for s in ((width, width), (rows, width)))
@@ -232,9 +232,11 @@ def test_converted_weights_are_not_read_before_the_conversion(n, on_queue):
     _compared(function, on_queue(1, 20, 4), w, F.astype(w, "bfloat16"), on_queue(n, n, 1))
 
 
-def test_weights_in_other_layouts_are_left_to_onednn(on_queue):
-    compiled = sycl_dnn.compile(lambda x, w: F.linear(F.relu(F.linear(x, w[:, ::2])), w[:, ::2]))
-    assert "host_sequence" not in _rows(compiled.explain(on_queue(2, 8), on_queue(8, 16)))
+@pytest.mark.parametrize("rows", [2, 9])
+def test_weights_of_any_strides_are_read_as_they_are(rows, on_queue):
+    function = lambda x, w: F.linear(F.relu(F.linear(x, w[:, ::2])), w[:, ::2])  # noqa: E731
+    report = _compared(function, on_queue(rows, 8), on_queue(8, 16) / 4)
+    assert _rows(report) == ["host_sequence"]
 
 
 def test_new_values_of_weights_count(on_queue):
@@ -312,10 +314,99 @@ def test_attention_of_one_query_is_one_step(n_keys, on_queue):
     assert part.fused.count("matmul") == 4
 
 
-def test_products_of_several_matrices_are_left_to_primitives(on_queue):
-    w = on_queue(3, 8, 8)
-    report = _compared(lambda x: F.relu((x @ w) @ w), on_queue(3, 8, 8))
-    assert _rows(report).count("matmul") == 2
+@pytest.mark.parametrize("rows", [3, 8, 17])
+@pytest.mark.parametrize("width", [5, 24])
+def test_products_of_several_matrices(rows, width, on_queue):
+    w = on_queue(3, width, width) / 4
+    report = _compared(lambda x: F.relu((x @ w) @ w.mT), on_queue(3, rows, width))
+    assert _rows(report) == ["host_sequence"]
+    report = _compared(lambda x: F.relu((x @ w) @ w[0]), on_queue(2, 3, rows, width))
+    assert _rows(report) == ["host_sequence"]
+
+
+@pytest.mark.parametrize(("length", "heads", "width"), [(9, 2, 20), (16, 4, 16), (3, 3, 7)])
+def test_attention_and_layer_norm_are_one_step(length, heads, width, on_queue):
+    size = heads * width
+    w = [on_queue(size, size) / size**0.5 for _ in range(4)]
+    scale, shift = on_queue(size), on_queue(size)
+
+    def block(x):
+        q, k, v = (
+            F.transpose(F.reshape(F.linear(x, a), (1, length, heads, width)), 1, 2) for a in w[:3]
+        )
+        y = F.softmax(q @ k.mT, -1) @ v
+        y = F.reshape(F.transpose(y, 1, 2), (1, length, size))
+        return F.gelu(F.linear(F.layer_norm(x + y, (size,), scale, shift), w[3]))
+
+    report = _compared(block, on_queue(1, length, size), tolerance=1e-5)
+    (part,) = [p for p in report.parts if p.row == "host_sequence"]
+    assert {"softmax_forward", "layer_normalization_forward"} <= set(part.fused)
+
+
+IMAGES = [
+    (1, 3, 9, 11, 20, (3, 3), 1, 1, 1),
+    (2, 4, 8, 7, 5, (3, 2), 2, 0, 1),
+    (1, 1, 12, 12, 17, (5, 5), 1, 2, 1),
+    (2, 16, 6, 6, 33, (3, 3), 1, 2, 2),
+    (3, 5, 4, 4, 8, (1, 1), 1, 0, 1),
+    (1, 6, 1, 30, 40, (1, 3), 1, (0, 4), (1, 4)),
+]
+
+
+@pytest.mark.parametrize(
+    ("n", "channels", "h", "w", "outputs", "kernel", "stride", "padding", "dilation"), IMAGES
+)
+def test_windows_of_images(n, channels, h, w, outputs, kernel, stride, padding, dilation, on_queue):
+    weights, bias = on_queue(outputs, channels, *kernel) / channels, on_queue(outputs)
+    slopes, last = on_queue(outputs), on_queue(outputs, outputs, 1, 1) / outputs
+
+    def function(x):
+        y = F.conv2d(x, weights, bias, stride=stride, padding=padding, dilation=dilation)
+        return F.conv2d(F.prelu(y, slopes), last)
+
+    report = _compared(function, on_queue(n, channels, h, w), tolerance=1e-5)
+    assert "host_sequence" in _rows(report)
+
+
+@pytest.mark.parametrize("channels", [1, 3, 8, 21, 64])
+@pytest.mark.parametrize(("stride", "padding"), [(1, 1), (2, 0), (2, 1)])
+def test_depthwise_windows_and_the_greatest_of_windows(channels, stride, padding, on_queue):
+    weights, bias = on_queue(channels, 1, 3, 3), on_queue(channels)
+    last = on_queue(channels, channels, 1, 1) / channels
+
+    def function(x):
+        y = F.conv2d(x, weights, bias, stride=stride, padding=padding, groups=channels)
+        y = F.max_pool2d(F.leaky_relu(F.conv2d(y, last), 0.1), 3, stride=2, padding=1)
+        return F.conv2d(y, last)
+
+    report = _compared(function, on_queue(2, channels, 10, 9), tolerance=1e-5)
+    assert "host_sequence" in _rows(report)
+
+
+def test_nan_in_windows_rows_and_softmax(on_queue):
+    w, x = on_queue(20, 20, 1, 1), on_queue(1, 20, 6, 6)
+    x[0, 3, 2, 2] = float("nan")
+
+    def function(x):
+        y = F.max_pool2d(F.conv2d(x, w), 2)
+        z = F.layer_norm(F.reshape(F.transpose(y, 1, 3), (9, 20)), (20,))
+        return y, z, F.softmax(z @ w[:, :, 0, 0], -1) @ w[:, :, 0, 0]
+
+    compiled = sycl_dnn.compile(function)
+    assert "host_sequence" in _rows(compiled.explain(x))
+    for result in compiled(x):
+        assert np.isnan(dpnp.asnumpy(result)).sum() == 20
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+def test_copies_between_layouts(dtype, on_queue):
+    w, x = on_queue(12, 12) / 4, F.astype(on_queue(2, 5, 12), dtype)
+
+    def function(x):
+        y = F.linear(F.astype(F.flip(F.transpose(x, 1, 2), (0,)), "float32")[:, :, :3].mT, w)
+        return F.astype(F.linear(y, w), dtype)
+
+    _compared(function, x, tolerance={"float32": 1e-6, "float16": 2e-3, "bfloat16": 2e-2}[dtype])
 
 
 def test_it_runs_in_the_thread_of_the_caller_if_nothing_precedes(on_queue):

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+namespace sycl_dnn {
+
+// Loops over rows of float32, compiled for several instruction sets. NaN stays NaN.
+struct host_rows {
+    // Columns that the weights of `multiply_fours` and `multiply_one` have at least.
+    static constexpr int64_t least_columns = 16;
+
+    // Parts of a row of x that are read one after another.
+    struct segments {
+        int64_t n, length;
+        const int64_t *starts;
+    };
+
+    // Rows of x, as many as a multiple of four and `x_step` apart, times a matrix of n columns
+    // whose rows are `w_step` apart, plus `start`, if it is given.
+    void (*multiply_fours)(const float *x, int64_t x_step, int64_t rows, const segments &parts,
+                           const float *w, int64_t w_step, int64_t n, const float *start, float *y,
+                           int64_t y_step);
+    void (*multiply_one)(const float *x, const segments &parts, const float *w, int64_t w_step,
+                         int64_t n, const float *start, float *y);
+    // One row times the transpose of (n, w_step), of which k columns count.
+    void (*multiply_narrow)(const float *x, const float *w, int64_t w_step, int64_t n, int64_t k,
+                            const float *start, float *y);
+    // The sum of the products of rows that begin at these elements, and the greatest element of
+    // each column.
+    void (*sum_of_products)(const float *x, const int64_t *x_starts, const float *w,
+                            const int64_t *w_starts, int64_t rows, int64_t n, const float *start,
+                            float *y);
+    void (*greatest)(const float *x, const int64_t *starts, int64_t rows, int64_t n, float *y);
+    void (*mean_of_rows)(const float *x, int64_t rows, int64_t n, float *y);
+    void (*softmax)(const float *x, int64_t n, float *y);
+    // The factors and the summands of the columns may be null.
+    void (*normalize)(const float *x, int64_t n, float epsilon, const float *factors,
+                      const float *summands, float *y);
+
+    // An element-wise algorithm of oneDNN, or one of a row with another; null if it is another one.
+    // That of relu and another row has its slopes there.
+    using function = void (*)(float *y, int64_t n, float alpha, float beta);
+    using combination = void (*)(float *y, const float *x, int64_t n);
+    function (*function_of)(int algorithm);
+    combination (*combination_of)(int algorithm);
+
+    // Those of as many instructions as oneDNN uses.
+    static const host_rows &fast();
+};
+
+}  // namespace sycl_dnn

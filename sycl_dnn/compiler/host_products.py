@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small products and convolutions as operations of a host task."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+
+from sycl_dnn._core import MemoryDesc
+from sycl_dnn.compiler.constant_values import constant_ids
+from sycl_dnn.compiler.host_post_ops import Operation, with_post_ops
+from sycl_dnn.compiler.rebuilding import PACKABLE, before_packing
+from sycl_dnn.compiler.step_graph import Graph, Node
+from sycl_dnn.trace import layout
+from sycl_dnn.trace.values import Tensor
+
+#: Multiplications of a product up to which one thread was faster than oneDNN on two, with its
+#: submission.
+_MAX_PRODUCT = 1_200_000
+#: The same for products of few rows, which read their weights from memory.
+_MAX_OF_FEW_ROWS, _FEW_ROWS = 300_000, 3
+#: Columns below which weights are read row by row if there are few rows; as in
+#: csrc/program/host_sequence.cpp.
+_FEW_COLUMNS, _ROWS_FOR_COPIES = 16, 8
+#: Position of the steps of the weights along their inner and outer axis among the sizes.
+_STEPS = {"product": 6, "convolution": 21, "depthwise": 21}
+
+
+def product_of(graph: Graph, node: Node) -> Operation | None:
+    """Return a product or convolution as an operation, constant weights yet to be packed."""
+    found = _matrix(node) if node.row == "matmul" else _convolution(node)
+    bias = node.inputs.get("bias")
+    if found is None:
+        return None
+    kind, n, sizes = found
+    if bias is not None and bias.size != n:
+        return None
+    operation = with_post_ops(node, kind, (node.inputs["src"], node.inputs[PACKABLE], bias), sizes)
+    if operation is None or _has_packable_weights(graph, node):
+        return operation
+    return _with_plain_weights(graph, node, operation)
+
+
+#: Kind, columns of the result, and sizes without the steps of the weights.
+_Found = tuple[str, int, tuple[int, ...]]
+
+
+def _is_small(rows: int, n: int, k: int) -> bool:
+    most = _MAX_OF_FEW_ROWS if rows <= _FEW_ROWS else _MAX_PRODUCT
+    return rows * n * k > 0 and rows * max(n, _FEW_COLUMNS) * k <= most
+
+
+def _matrix(node: Node) -> _Found | None:
+    """Return the sizes of a product of matrices, or of several along leading axes."""
+    src, weights, dst = node.inputs["src"].desc, node.inputs[PACKABLE].desc, node.dst.desc
+    if not (src.is_plain and dst.is_plain):
+        return None
+    (rows, k), (step, inner) = src.dims[-2:], src.strides[-2:]
+    n, (dst_step, dst_inner) = dst.dims[-1], dst.strides[-2:]
+    if (k > 1 and inner != 1) or (n > 1 and dst_inner != 1):
+        return None
+    batches = [a for a, size in enumerate(dst.dims[:-2]) if size > 1]
+    if not _is_small(rows * math.prod(dst.dims[:-2]), n, k):
+        return None
+    if not weights.is_plain and any(size > 1 for size in weights.dims[:-2]):
+        return None
+    sizes = [rows, n, k, step, 0, (rows - 1) * step + k, 0, 0, dst_step]
+    for axis in batches:
+        of_operands = [d.strides[axis] if d.dims[axis] > 1 else 0 for d in (src, weights)]
+        sizes += [dst.dims[axis], *of_operands, dst.strides[axis]]
+    return "product", n, tuple(sizes)
+
+
+def _convolution(node: Node) -> _Found | None:
+    """Return the sizes of a convolution over channels-last memory."""
+    src, weights, dst = node.inputs["src"].desc, node.inputs[PACKABLE].desc, node.dst.desc
+    kernel, n = weights.dims[2 - len(dst.dims) :], dst.dims[1]
+    is_grouped, rows = len(weights.dims) > len(src.dims), math.prod(dst.dims) // max(n, 1)
+    k = math.prod(kernel) * (1 if is_grouped else src.dims[1])
+    if not _is_small(rows, n, k):
+        return None
+    if not is_grouped:
+        found = _slid(node) if is_by_pixel(src) and is_by_pixel(dst) else None
+        if found is not None:
+            return "product", n, found
+    elif weights.dims[:3] != (src.dims[1], 1, 1):
+        return None
+    found = windows_of(node, kernel, "dilates")
+    return None if found is None else ("depthwise" if is_grouped else "convolution", n, found)
+
+
+def _slid(node: Node) -> tuple[int, ...] | None:
+    """Return the sizes of a product if the windows of a convolution are in order of memory."""
+    src, dst = node.inputs["src"].desc, node.dst.desc
+    kernel = node.inputs[PACKABLE].desc.dims[2:]
+    p, (batches, channels, *lengths), n = node.params, src.dims, dst.dims[1]
+    padding = list(zip(p["padding_l"], p["padding_r"], strict=True))
+    is_padded = padding != [(0, 0)] * len(lengths)
+    if not is_padded and list(kernel) == lengths:
+        rows, k, step = batches, channels * math.prod(kernel), src.strides[0]
+        is_dense = batches == 1 or dst.strides[0] == n
+        return (rows, n, k, step, 0, (rows - 1) * step + k, 0, 0, n) if is_dense else None
+    n_pixels = math.prod(lengths)
+    is_dense = batches == 1 or (src.strides[0], dst.strides[0]) == (
+        n_pixels * channels,
+        n_pixels * n,
+    )
+    if not is_padded and is_dense and {*kernel, *p["strides"]} == {1}:
+        rows = batches * n_pixels
+        return rows, n, channels, channels, 0, rows * channels, 0, 0, n
+    sliding = (a for a, size in enumerate(lengths) if kernel[a] != size or padding[a] != (0, 0))
+    axis, *others = sliding
+    if others or any(p["dilates"]) or any(size > 1 for size in lengths[:axis]):
+        return None
+    inner = channels * math.prod(lengths[axis + 1 :])
+    step, lead = p["strides"][axis] * inner, padding[axis][0] * inner
+    one = dst.dims[2 + axis], n, kernel[axis] * inner, step, lead, lengths[axis] * inner, 0, 0, n
+    return one if batches == 1 else (*one, batches, src.strides[0], 0, dst.strides[0])
+
+
+def windows_of(node: Node, kernel: Sequence[int], dilation: str) -> tuple[int, ...] | None:
+    """Return the sizes of windows along two axes at most of channels-last memory; else None."""
+    src, dst, p = node.inputs["src"].desc, node.dst.desc, node.params
+    rank = len(src.dims) - 2
+    is_read = src.is_plain and dst.is_plain and 1 <= rank <= 2
+    if not is_read or any(d.dims[1] > 1 and d.strides[1] != 1 for d in (src, dst)):
+        return None
+    sizes = [(1, 1, 1, 1, 1, 0)] * (2 - rank)
+    for a in range(rank):
+        stride, dilated, left = p["strides"][a], p[dilation][a] + 1, p["padding_l"][a]
+        sizes.append((src.dims[2 + a], dst.dims[2 + a], kernel[a], stride, dilated, left))
+    steps = [(d.strides[0], *(0,) * (2 - rank), *d.strides[2:]) for d in (src, dst)]
+    flat = [n for row in (*sizes, *steps) for n in row]
+    return (src.dims[0], src.dims[1], dst.dims[1], *flat, 0, 0)
+
+
+def is_by_pixel(desc: MemoryDesc) -> bool:
+    """Whether the channels of a pixel are adjacent, and the pixels dense."""
+    if not desc.is_plain:
+        return False
+    dense = layout.channels_last_strides(desc.dims)
+    axes = list(zip(desc.dims, desc.strides, dense, strict=True))[1:]
+    return all(n == 1 or stride == step for n, stride, step in axes)
+
+
+# --- Weights
+
+
+def _has_packable_weights(graph: Graph, node: Node) -> bool:
+    """Whether weights are constant, and the same for all batches."""
+    storage = node.inputs[PACKABLE].storage
+    return not _are_several(node) and id(storage) in constant_ids(graph)
+
+
+def _are_several(node: Node) -> bool:
+    """Whether matrices of a batch are multiplied by different ones."""
+    return node.row == "matmul" and any(n > 1 for n in node.inputs[PACKABLE].desc.dims[:-2])
+
+
+def _axes_of_weights(node: Node) -> tuple[int, ...]:
+    """Return the axes of the weights in the order of the host's matrix: outputs last."""
+    rank = len(node.inputs[PACKABLE].desc.dims)
+    if node.row == "matmul":
+        return rank - 2, rank - 1
+    is_grouped = rank > len(node.dst.desc.dims)
+    return (*range(3, rank), 0) if is_grouped else (*range(2, rank), 1, 0)
+
+
+def _steps_of(node: Node, desc: MemoryDesc) -> tuple[int, int] | None:
+    """Return the steps of weights along their inner axes, as one, and along the outputs."""
+    if not desc.is_plain:
+        return None
+    *inner, out = _axes_of_weights(node)
+    axes = [(desc.dims[a], desc.strides[a]) for a in inner if desc.dims[a] > 1] or [(1, 1)]
+    if any(outer != n * step for (_, outer), (n, step) in pairwise(axes)):
+        return None
+    is_by_tap = len(desc.dims) > len(node.dst.desc.dims)  # rows of channels
+    return None if is_by_tap and desc.strides[out] != 1 else (axes[-1][1], desc.strides[out])
+
+
+def _with_steps(operation: Operation, weights: Tensor, steps: tuple[int, int]) -> Operation:
+    """Return an operation on these weights."""
+    (src, _, *others), (sizes, *rest) = operation.inputs, operation.data
+    at = _STEPS[operation.kind]
+    data = ((*sizes[:at], *steps, *sizes[at + 2 :]), *rest)
+    return operation._replace(inputs=(src, weights, *others), data=data)
+
+
+def _with_plain_weights(graph: Graph, node: Node, operation: Operation) -> Operation | None:
+    """Return an operation with weights that are read as they are; None in other layouts."""
+    weights = node.inputs[PACKABLE]
+    source = before_packing(graph, weights)
+    is_written = graph.n_writers(source.storage) > 0
+    # The sizes have steps between the weights of several batches.
+    for tensor in (weights,) if is_written or _are_several(node) else (weights, source):
+        steps = _steps_of(node, tensor.desc)
+        if steps is not None:
+            return _with_steps(operation, tensor, steps)
+    return None
+
+
+def with_packed_weights(
+    graph: Graph, node: Node, operation: Operation
+) -> tuple[Operation, list[Node]]:
+    """Return an operation whose constant weights are packed, and the nodes for that."""
+    if operation.kind not in _STEPS or not _has_packable_weights(graph, node):
+        return operation, []
+    trace, source = graph.trace, before_packing(graph, node.inputs[PACKABLE])
+    rows, n, k = operation.data[0][:3]
+    *inner, out = _axes_of_weights(node)
+    is_turned = operation.kind == "product" and n < _FEW_COLUMNS and rows < _ROWS_FOR_COPIES
+    n = source.desc.dims[out]
+    axes = (out, *inner) if is_turned else (*inner, out)
+    steps = (1, k) if is_turned else (n, 1)
+    if _is_in_order(source, axes):
+        return _with_steps(operation, source, steps), []
+
+    def copy() -> Tensor:
+        plain = trace.plain(source)
+        shape = tuple(plain.shape[a] for a in axes)
+        view = plain.view(shape, tuple(plain.strides[a] for a in axes))
+        return trace.reorder(view, layout.row_major(shape, "float32"))
+
+    packed, copies = graph.recorded(copy)
+    return _with_steps(operation, packed, steps), copies
+
+
+def _is_in_order(tensor: Tensor, axes: Sequence[int]) -> bool:
+    """Whether a tensor is dense with its axes in this order."""
+    if not tensor.desc.is_plain:
+        return False
+    shape = tuple(tensor.desc.dims[a] for a in axes)
+    strides = tuple(tensor.desc.strides[a] for a in axes)
+    return layout.canonical_strides(shape, strides) == layout.row_major_strides(shape)
