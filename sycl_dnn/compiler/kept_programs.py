@@ -106,14 +106,17 @@ def _is_text(arguments: Any) -> bool:
     return all(type(v) in _TEXT or nested_arguments.is_array(v) for v in leaves)
 
 
-def _files(folder: str, start: int) -> Iterator[tuple[str, int, int]]:
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.is_dir():
-                yield from _files(entry.path, start)
-            elif entry.name.endswith((".py", ".so")):
-                facts = entry.stat()
-                yield entry.path[start:], facts.st_size, facts.st_mtime_ns
+def _files(root: str) -> Iterator[str]:
+    """Yield path, size and time of change of each file of a package, in no order."""
+    folders = [root]
+    for folder in folders:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.name.endswith((".py", ".so")):
+                    facts = entry.stat()
+                    yield f"{entry.path[len(root) :]} {facts.st_size} {facts.st_mtime_ns}"
+                elif entry.name != "__pycache__" and entry.is_dir():
+                    folders.append(entry.path)
 
 
 def _array_text(array: Any) -> str:
@@ -125,5 +128,5 @@ def _array_text(array: Any) -> str:
 def package() -> str:
     """Return a digest of the package's files and the version of oneDNN."""
     root = str(Path(__file__).parents[1])
-    facts = sorted(_files(root, len(root)))
-    return hashlib.sha256(repr((facts, _core.version())).encode()).hexdigest()
+    facts = (*sorted(_files(root)), str(_core.version()))
+    return hashlib.sha256("\n".join(facts).encode()).hexdigest()
