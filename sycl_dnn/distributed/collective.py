@@ -94,8 +94,9 @@ class Collective:
             A rank has ended, or a previous collective failed.
         """
         group.refuse_if_gone(self.words)
-        if group.must_compare():
+        if group.must_compare(self.words):
             compare(group, self.words)
+            group.known.add(self.words)
         if not self.size:
             return None
         itemsize = dtypes.bits_of(self.dtype) // 8

@@ -17,7 +17,8 @@ from sycl_dnn.device import default_queue, usable_devices
 from sycl_dnn.distributed import oneccl_library
 from sycl_dnn.distributed.rank_environment import read_environment
 
-#: Number of collectives per group that are compared before they run, by default.
+#: By default so many collectives per group are compared before they run, then those with a new
+#: description, and one in so many.
 FIRST_CHECKED = 100
 _CHECKING = {"always": None, "first": FIRST_CHECKED, "never": 0}
 _CHECKING_VARIABLE = "SYCL_DNN_CHECK_COLLECTIVES"
@@ -77,7 +78,9 @@ class Group:
         self.size = len(members)
         self.local_rank = local_rank
         self.name = name
-        self._splits = self._barriers = self._compared = 0
+        self._splits = self._barriers = self._count = 0
+        #: Descriptions of collectives that all ranks have called.
+        self.known: set[str] = set()
         self._pairs: dict[int, Group] = {}
         self.communicator: Any = self._formed() if self.size > 1 else None
         _named[name] = self
@@ -187,10 +190,14 @@ class Group:
             self._pairs[other] = Group(self._job, members, index, self.local_rank, name)
         return self._pairs[other]
 
-    def must_compare(self) -> bool:
+    def must_compare(self, words: str) -> bool:
         """Count a collective; return whether to compare it with the other ranks' first."""
-        self._compared += 1
-        return self._job.checked is None or self._compared <= self._job.checked
+        self._count += 1
+        checked = self._job.checked
+        if not checked:
+            return checked is None
+        is_new = words not in self.known
+        return is_new or self._count <= checked or self._count % checked == 0
 
     def refuse_if_gone(self, words: str) -> None:
         """Raise RuntimeError if a member has ended."""
@@ -208,6 +215,11 @@ class OfGroup:
     def _group(self) -> Group:
         return _named[self._group_name]
 
+    @staticmethod
+    def group_named(name: str) -> Group:
+        """Return the group with a name."""
+        return _named[name]
+
 
 def init(timeout: float = 600.0, checking: str | None = None, device: str | None = None) -> Group:
     """Join the processes of the launcher's job; return the group of all of them.
@@ -222,8 +234,9 @@ def init(timeout: float = 600.0, checking: str | None = None, device: str | None
         In seconds. A rank that waits longer for another rank raises an error that names it.
     checking : {"first", "always", "never"}, optional
         Which collectives to compare with the other ranks' before they run (kind, dtype, size and
-        order); "first" means the first 100 of each group. The default is the environment variable
-        ``SYCL_DNN_CHECK_COLLECTIVES``, or else "first".
+        order); "first" means the first 100 of each group, then any that is unlike all before, and
+        one in 100. The default is the environment variable ``SYCL_DNN_CHECK_COLLECTIVES``, or else
+        "first".
     device : str, optional
         A filter string, as for ``default_queue``. By default each rank uses the Level Zero GPU with
         the index of its local rank, or the CPU if there are no GPUs.

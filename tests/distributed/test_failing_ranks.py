@@ -38,6 +38,14 @@ def test_mismatched_ranks_are_reported_with_both_sides():
     assert len(said(lines, f"rank 0: all_reduce(float32, 3 elements, sum); rank 1: {SUM}")) == 2
 
 
+@needs_oneccl
+@pytest.mark.parametrize("case", ["other_size_later", "one_less"])
+def test_mismatches_after_the_first_collectives_end_the_ranks(case):
+    """Rank 1 waits for a comparison while rank 0 waits in a collective."""
+    lines = run_ranks(2, "faults.py", case, 3, "first", status=124)
+    assert said(lines, "of group world) did not end within 3 s: rank 1 is missing: it ended ")
+
+
 @pytest.mark.smoke
 @needs_oneccl
 def test_a_rank_that_dies_ends_the_others():

@@ -39,6 +39,21 @@ def other_order(group, x):
         dist.all_reduce(y)
 
 
+def other_size_later(group, x):
+    """A new description after the first 100, such as that of an incomplete last batch."""
+    for _ in range(120):
+        dist.all_reduce(x)
+    dpnp.asnumpy(dist.all_reduce(x[: 5 - group.rank]))
+
+
+def one_less(group, x):
+    """Every collective after this one meets another rank's next one."""
+    for _ in range(120 - group.rank):
+        dist.all_reduce(x)
+    for _ in range(100):
+        dpnp.asnumpy(dist.all_reduce(x))
+
+
 def refused_by_oneccl(group, x):
     """Both ranks request a dtype that oneCCL does not have."""
     y = dpnp.zeros(5, dtype="float32", sycl_queue=group.queue)
