@@ -23,6 +23,8 @@ from sycl_dnn.trace.array_function import array_function
 from sycl_dnn.trace.values import Tensor
 
 OPS = ("sum", "mean", "max", "min", "prod")
+#: Its sum may be infinite where the mean is not, so it is computed in float32.
+_OVERFLOWING = ("mean", "float16")
 
 
 def chosen(group: Group | None) -> Group:
@@ -195,6 +197,10 @@ def _reduced(
     gradient: Callable[[Tensor], Any], out: Any = None,
 ) -> Any:  # fmt: skip
     """Return a reduction whose result on each rank has ``shape``; ``gradient`` is a sum's."""
+    if (op, dtype) == _OVERFLOWING:
+        wide = F.astype(x, "float32")
+        mean = F.astype(_reduced(name, wide, "float32", op, shape, group, gradient), dtype)
+        return mean if out is None else _copied(mean, out)
     size, kind = math.prod(shape), "sum" if op == "mean" else op
     collective = Collective(name, dtype, size, size, kind)
     collective.check()
@@ -241,6 +247,8 @@ def _reduce(x: Any, root: int, op: str, group: Group) -> Any:
     _check_op("reduce", op, dtype)
     if group.size == 1:
         return _copied(x)
+    if (op, dtype) == _OVERFLOWING:
+        return F.astype(_reduce(F.astype(x, "float32"), root, op, group), dtype)
     size = math.prod(x.shape)
     collective = Collective("reduce", dtype, size, size, "sum" if op == "mean" else op, root)
     collective.check()

@@ -11,7 +11,7 @@ import numpy as np
 from sycl_dnn import tree
 from sycl_dnn.call.custom_gradients import custom_vjp
 from sycl_dnn.distributed.collectives import broadcast, chosen
-from sycl_dnn.distributed.gradient_buckets import average_gradients
+from sycl_dnn.distributed.gradient_buckets import average_gradients, check_replicated
 from sycl_dnn.distributed.group import Group, OfGroup
 from sycl_dnn.nn.module import Module
 
@@ -38,6 +38,8 @@ class DataParallel(OfGroup, Module):
     ------
     MismatchError, RuntimeError
         As for ``broadcast``.
+    ValueError
+        Ranks of the group have different parts of a tensor parallel layer.
 
     Notes
     -----
@@ -62,6 +64,7 @@ class DataParallel(OfGroup, Module):
         self._group_name = chosen(group).name
         self._bucket_bytes = bucket_bytes
         if self._group.size > 1:
+            check_replicated("DataParallel", tree.flatten(module)[1], self._group)
             arrays = [a for a in tree.leaves(module) if hasattr(a, "shape")]
             broadcast(arrays, out=arrays, group=self._group)
 

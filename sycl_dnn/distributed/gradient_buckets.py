@@ -11,6 +11,7 @@ from sycl_dnn import functional as F
 from sycl_dnn import tree
 from sycl_dnn.distributed.collectives import all_reduce, chosen
 from sycl_dnn.distributed.group import Group
+from sycl_dnn.nn.partitioned_parameters import owners
 from sycl_dnn.onednn import dtypes
 
 
@@ -42,7 +43,8 @@ def average_gradients(grads: Any, bucket_bytes: int = 32 << 20, group: Group | N
     TypeError
         An array is not floating point.
     ValueError
-        ``bucket_bytes`` is negative.
+        ``bucket_bytes`` is negative, or ranks of the group have different parts of a tensor
+        parallel layer.
 
     Notes
     -----
@@ -63,6 +65,7 @@ def average_gradients(grads: Any, bucket_bytes: int = 32 << 20, group: Group | N
             f"average_gradients: bucket_bytes must not be negative, got {bucket_bytes}"
         )
     leaves, form = tree.flatten(grads, is_leaf=lambda v: v is None)
+    check_replicated("average_gradients", form, group)
     for leaf in leaves:
         if leaf is not None and not dtypes.is_float(str(leaf.dtype)):
             raise TypeError(f"average_gradients: grads must be floating-point, got {leaf.dtype}")
@@ -75,6 +78,23 @@ def average_gradients(grads: Any, bucket_bytes: int = 32 << 20, group: Group | N
         for i, part in zip(bucket, parts_of(mean, [leaves[i] for i in bucket]), strict=True):
             result[i] = part
     return tree.unflatten(form, result)
+
+
+def check_replicated(name: str, structure: tree.Structure, group: Group) -> None:
+    """Refuse a group whose ranks have different parts of a tensor parallel layer.
+
+    Raises
+    ------
+    ValueError
+        It has two ranks of such a layer.
+    """
+    for owner in owners(structure):
+        if owner is not None and len(set(owner.group.members) & set(group.members)) > 1:
+            raise ValueError(
+                f"{name}: ranks of group {group.name} have different parts of tensor parallel "
+                f"layers of group {owner.group.name}; take a group of ranks with equal parts, from "
+                "Group.split"
+            )
 
 
 def buckets(arrays: Sequence[Any], most_bytes: int) -> Iterator[list[int]]:

@@ -6,15 +6,18 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from sycl_dnn import functional as F
 from sycl_dnn import tree
 from sycl_dnn.distributed.collectives import all_gather, all_reduce, chosen, reduce_scatter
-from sycl_dnn.distributed.gradient_buckets import parts_of
+from sycl_dnn.distributed.gradient_buckets import check_replicated, parts_of
 from sycl_dnn.distributed.group import Group
+from sycl_dnn.nn.partitioned_parameters import Owners, norm_over_ranks, owners
 from sycl_dnn.nn.utils.gradient_clipping import clip_factor
 from sycl_dnn.optim.optimizer import Optimizer, State
+from sycl_dnn.optim.tied_parameters import check_untied
 
 
 class _Row(NamedTuple):
@@ -24,6 +27,19 @@ class _Row(NamedTuple):
     numbers: list[int]
     names: list[str]
     size: int
+    is_decayed: bool
+    #: The ranks of tensor parallel layers.
+    owners: Owners | None
+
+
+@dataclass(frozen=True)
+class _Decayed:
+    """A decay mask for rows: that of their parameters, which have other shapes."""
+
+    rows: frozenset[str]
+
+    def __call__(self, name: str, p: Any) -> bool:
+        return name in self.rows
 
 
 class ShardedOptimizer:
@@ -77,19 +93,20 @@ class ShardedOptimizer:
 
     def _rows(self, params: Any) -> list[_Row]:
         leaves, form = tree.flatten(params)
-        fixed, names = tree.constants(form), tree.names(params)
-        rows: dict[Any, tuple[list[int], list[str]]] = {}
+        check_replicated("ShardedOptimizer", form, self._group)
+        fixed, names, owned = tree.constants(form), tree.names(params), owners(form)
+        optimizer = self.optimizer
+        grouped: dict[Any, list[int]] = {}
         for i, (leaf, name) in enumerate(zip(leaves, names, strict=True)):
             if hasattr(leaf, "shape") and not fixed[i]:
-                optimizer = self.optimizer
-                key = str(leaf.dtype), optimizer._group(name), optimizer._is_decayed(name, leaf)
-                numbers, row_names = rows.setdefault(key, ([], []))
-                numbers.append(i)
-                row_names.append(name)
-        return [
-            _Row(row_names[0], numbers, row_names, sum(math.prod(leaves[i].shape) for i in numbers))
-            for numbers, row_names in rows.values()
-        ]
+                options = optimizer._group(name), optimizer._is_decayed(name, leaf)
+                grouped.setdefault((str(leaf.dtype), *options, owned[i]), []).append(i)
+        rows = []
+        for (*_, is_decayed, owner), numbers in grouped.items():
+            size = sum(math.prod(leaves[i].shape) for i in numbers)
+            own_names = [names[i] for i in numbers]
+            rows.append(_Row(own_names[0], numbers, own_names, size, is_decayed, owner))
+        return rows
 
     def _flat(self, arrays: Sequence[Any], size: int) -> Any:
         """Concatenate arrays into a row, padded to a multiple of the number of ranks."""
@@ -134,6 +151,7 @@ class ShardedOptimizer:
         >>> sorted(opt.init({"w": F.ones(3)}))
         ['m', 'step', 'v']
         """
+        check_untied("ShardedOptimizer", params)
         return self._moving.init(self._own_parameters(params))
 
     def update(self, grads: Any, state: State, params: Any) -> tuple[Any, State]:
@@ -172,10 +190,11 @@ class ShardedOptimizer:
         leaves, form = tree.flatten(params)
         gradients = tree.matched(form, grads, "ShardedOptimizer: grads", none_fills=True)
         rows = self._rows(params)
-        own = {row.name: self._own_gradient(row, gradients) for row in rows}
+        own = {row.name: self._own_gradient(row, gradients, leaves) for row in rows}
         if self.optimizer.max_norm is not None:
-            own = self._clipped(own, self.optimizer.max_norm)
+            own = self._clipped(own, rows, self.optimizer.max_norm)
         parts = self._own_parameters(params)
+        self._moving.decay_mask = _Decayed(frozenset(row.name for row in rows if row.is_decayed))
         parts, state = self._moving.update(own, state, parts)
         new = list(leaves)
         for row in rows:
@@ -185,25 +204,31 @@ class ShardedOptimizer:
                 new[i] = part
         return tree.unflatten(form, new), state
 
-    def _own_gradient(self, row: _Row, gradients: Sequence[Any]) -> Any:
+    def agreed(self, is_finite: Any) -> Any:
+        """Return whether gradients are finite on all ranks; ``GradScaler`` calls it."""
+        return F.all(all_gather(is_finite, group=self._group))
+
+    def _own_gradient(self, row: _Row, gradients: Sequence[Any], params: Sequence[Any]) -> Any:
         arrays = [gradients[i] for i in row.numbers]
-        for name, array in zip(row.names, arrays, strict=True):
+        for i, name, array in zip(row.numbers, row.names, arrays, strict=True):
             if array is None:
                 raise ValueError(f"ShardedOptimizer: {name} must have a gradient, got None")
+            self._moving._check(name, params[i], array)
         return reduce_scatter(self._flat(arrays, row.size), "mean", group=self._group)
 
-    def _clipped(self, own: dict[str, Any], max_norm: float) -> dict[str, Any]:
+    def _clipped(
+        self, own: dict[str, Any], rows: Sequence[_Row], max_norm: float
+    ) -> dict[str, Any]:
         """Clip gradients by their norm over the parts of all ranks."""
-        wide = [F.astype(g, "float32") for g in own.values()]
-        squares = F.sum(F.square(wide[0]))
-        for g in wide[1:]:
-            squares = F.add(squares, F.sum(F.square(g)))
-        norm = F.sqrt(all_reduce(squares, group=self._group))
-        factor = clip_factor(norm, max_norm)
-        return {
-            name: F.astype(F.mul(g, factor), str(own[name].dtype))
-            for name, g in zip(own, wide, strict=True)
-        }
+        wide = {name: F.astype(g, "float32") for name, g in own.items()}
+        squares: dict[Owners | None, Any] = {}
+        for row in rows:
+            square = F.sum(F.square(wide[row.name]))
+            earlier = squares.get(row.owners)
+            squares[row.owners] = square if earlier is None else F.add(earlier, square)
+        norms = {o: F.sqrt(all_reduce(v, group=self._group)) for o, v in squares.items()}
+        factor = clip_factor(norm_over_ranks(norms, 2.0), max_norm)
+        return {name: F.astype(F.mul(g, factor), str(own[name].dtype)) for name, g in wide.items()}
 
     # Checkpoints hold the state of the plain optimizer, independent of the number of ranks.
 

@@ -9,9 +9,11 @@ from sycl_dnn import functional as F
 from sycl_dnn.distributed.collectives import all_reduce, chosen
 from sycl_dnn.distributed.group import Group, OfGroup
 from sycl_dnn.nn import normalization_layers
+from sycl_dnn.nn.utils.weight_normalization import origin_of
 from sycl_dnn.trace.values import Tensor
 
 _BatchNorm2d: Any = getattr(normalization_layers, "BatchNorm2d")  # noqa: B009 - mypy does not see it
+_BatchNorm = normalization_layers._BatchNorm
 
 
 class SyncBatchNorm(OfGroup, _BatchNorm2d):
@@ -57,20 +59,45 @@ class SyncBatchNorm(OfGroup, _BatchNorm2d):
     def convert(cls, module: Any, group: Group | None = None) -> Any:
         """Replace the batch normalizations of a module by synchronized ones.
 
-        Submodules are replaced in place; if ``module`` itself is one, a new one is returned.
+        Submodules are replaced in place; if ``module`` itself is one, a new one is returned. One
+        layer under several names stays one layer.
+
+        Raises
+        ------
+        TypeError
+            A subclass of batch normalization computes something else, or its weight is computed.
         """
-        if hasattr(module, "num_batches_tracked") and not isinstance(module, cls):
-            layer = cls(
-                module.num_features, module.eps, module.momentum, module.affine,
-                module.track_running_stats, bias=module.bias is not None, group=group,
-            )  # fmt: skip
-            for name in ("weight", "bias", "running_mean", "running_var", "num_batches_tracked"):
-                if getattr(module, name) is not None:
-                    setattr(layer, name, getattr(module, name))
-            return layer.train(module.training)
-        for name, child in module.named_children():
-            setattr(module, name, cls.convert(child, group))
+        return cls._converted(module, group, {})
+
+    @classmethod
+    def _converted(cls, module: Any, group: Group | None, done: dict[int, Any]) -> Any:
+        if module is None or id(module) in done:
+            return done.get(id(module))
+        if isinstance(module, _BatchNorm) and not isinstance(module, SyncBatchNorm):
+            done[id(module)] = cls._of(module, group)
+            return done[id(module)]
+        done[id(module)] = module
+        for name, child in module._modules.items():
+            new = cls._converted(child, group, done)
+            if new is not child:
+                setattr(module, name, new)
         return module
+
+    @classmethod
+    def _of(cls, norm: Any, group: Group | None) -> Any:
+        if type(norm).forward is not _BatchNorm.forward or origin_of(norm)[1]:
+            raise TypeError(
+                f"SyncBatchNorm.convert: {type(norm).__name__} is not a plain batch normalization"
+            )
+        layer = cls(
+            norm.num_features, norm.eps, norm.momentum, norm.affine, norm.track_running_stats,
+            bias=norm.bias is not None, group=group,
+        )  # fmt: skip
+        for name in ("weight", "bias", "running_mean", "running_var", "num_batches_tracked"):
+            if getattr(norm, name) is not None:
+                setattr(layer, name, getattr(norm, name))
+        layer.freeze(lambda name: name in norm._frozen)
+        return layer.train(norm.training)
 
     def forward(self, input: Any) -> Any:
         """Normalize (N, num_features, *S)."""
@@ -79,7 +106,8 @@ class SyncBatchNorm(OfGroup, _BatchNorm2d):
             return super().forward(input)
         self._check(input)
         axes = [0, *range(2, input.ndim)]
-        wide: Any = F.astype(input, "float32")
+        dtype = "float64" if str(input.dtype) == "float64" else "float32"
+        wide: Any = F.astype(input, dtype)
         count = self._summed(F.sum(F.ones_like(wide[:, :1])))
         mean = F.div(self._summed(F.sum(wide, axes)), count)
         shape = (1, -1, *(1 for _ in axes[1:]))
@@ -89,10 +117,10 @@ class SyncBatchNorm(OfGroup, _BatchNorm2d):
             self._update(input, mean, var, count)
         scale = F.rsqrt(F.add(var, self.eps))
         if self.weight is not None:
-            scale = F.mul(scale, F.astype(self.weight, "float32"))
+            scale = F.mul(scale, F.astype(self.weight, dtype))
         result = F.mul(centered, F.reshape(scale, shape))
         if self.bias is not None:
-            result = F.add(result, F.reshape(F.astype(self.bias, "float32"), shape))
+            result = F.add(result, F.reshape(F.astype(self.bias, dtype), shape))
         return F.astype(result, str(input.dtype))
 
     def _summed(self, x: Any) -> Any:
@@ -105,6 +133,6 @@ class SyncBatchNorm(OfGroup, _BatchNorm2d):
         for name, new in (("running_mean", mean), ("running_var", unbiased)):
             old = getattr(self, name)
             old = old if isinstance(old, Tensor) else input.trace.capture(old)
-            decayed = F.mul(F.astype(old, "float32"), 1.0 - self.momentum)
+            decayed = F.mul(F.astype(old, str(new.dtype)), 1.0 - self.momentum)
             average = F.add(decayed, F.mul(new, self.momentum))
             self.update_buffer(name, F.astype(average, str(old.dtype)))

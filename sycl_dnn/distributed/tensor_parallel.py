@@ -7,11 +7,12 @@ from typing import Any
 
 from sycl_dnn import functional as F
 from sycl_dnn.call.custom_gradients import custom_vjp
-from sycl_dnn.distributed.collectives import all_gather, all_reduce, chosen
+from sycl_dnn.distributed.collectives import all_gather, all_reduce, broadcast, chosen
 from sycl_dnn.distributed.group import Group, OfGroup
-from sycl_dnn.nn import init
-from sycl_dnn.nn.linear_layers import draw_parameters, new_parameter, register_parameters
+from sycl_dnn.nn.linear_layers import Embedding, Linear
 from sycl_dnn.nn.module import Module
+from sycl_dnn.nn.parameter import Parameter
+from sycl_dnn.nn.utils.weight_normalization import origin_of
 
 
 def shared_input(x: Any, group: Group | None = None) -> Any:
@@ -82,23 +83,45 @@ def _share(n: int, group: Group, argument: str) -> slice:
     return slice(group.rank * each, (group.rank + 1) * each)
 
 
-class _ParallelLinear(OfGroup, Module):
+def _check_kind(name: str, source: Any, kind: type[Module]) -> None:
+    """Refuse a layer that computes something else than ``kind``, which its part would not."""
+    if type(source).forward is not kind.forward or origin_of(source)[1]:
+        raise TypeError(f"{name}.of: the layer must be a plain nn.{kind.__name__}, got {source!r}")
+
+
+class _Partitioned(OfGroup, Module):
+    """Base of layers of which each rank has a part; norms and checks cover all parts."""
+
+    #: Parameters of which each rank has a part.
+    partitioned: tuple[str, ...]
+
+    @staticmethod
+    def gathered(x: Any, group: Group) -> Any:
+        """Return an array's values on all ranks."""
+        return all_gather(x, group=group)
+
+
+class _ParallelLinear(_Partitioned):
     weight: Any
     bias: Any
     in_features: int
     out_features: int
 
-    def __init__(self, in_features: int, out_features: int, group: Group | None) -> None:
-        super().__init__()
+    def _take(self, linear: Any, group: Group | None) -> None:
+        """Initialize this rank's part of a layer."""
+        Module.__init__(self)
+        _check_kind(type(self).__name__, linear, Linear)
         self._group_name = chosen(group).name
-        self.in_features, self.out_features = in_features, out_features
+        self.in_features, self.out_features = linear.in_features, linear.out_features
+        for name, own in self._own_parts().items():
+            whole = getattr(linear, name)
+            part = None if whole is None else Parameter(whole[own].copy())
+            self.register_parameter(name, part)
+        self.freeze(lambda name: name in linear._frozen)
 
-    def _register(
-        self, shape: tuple[int, int], n_bias: int | None, dtype: Any, device: Any
-    ) -> None:
-        shapes = {"weight": shape, "bias": None if n_bias is None else (n_bias,)}
-        register_parameters(self, shapes, dtype, device)
-        draw_parameters(self, self.in_features)
+    def _own_parts(self) -> dict[str, Any]:
+        """Return this rank's indices of the parameters."""
+        raise NotImplementedError
 
     def extra_repr(self) -> str:
         """Return the arguments that ``repr`` shows."""
@@ -141,30 +164,28 @@ class ColumnParallelLinear(_ParallelLinear):
     (2, 6)
     """
 
+    partitioned = ("weight", "bias")
+
     def __init__(
         self, in_features: int, out_features: int, bias: bool = True, gather_output: bool = False,
         group: Group | None = None, device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
-        super().__init__(in_features, out_features, group)
-        own = _share(out_features, self._group, "ColumnParallelLinear: out_features")
+        self._take(Linear(in_features, out_features, bias, device, dtype), group)
         self.gather_output = gather_output
-        each = own.stop - own.start
-        self._register((each, in_features), each if bias else None, dtype, device)
 
     @classmethod
     def of(
         cls, linear: Any, gather_output: bool = False, group: Group | None = None
     ) -> ColumnParallelLinear:
         """Return this rank's part of a ``Linear`` that is equal on all ranks."""
-        layer = cls(
-            linear.in_features, linear.out_features, linear.bias is not None, gather_output, group,
-            linear.weight.sycl_queue, linear.weight.dtype,
-        )  # fmt: skip
-        own = _share(linear.out_features, layer._group, "out_features")
-        layer.weight[...] = linear.weight[own]
-        if linear.bias is not None:
-            layer.bias[...] = linear.bias[own]
+        layer = cls.__new__(cls)
+        layer._take(linear, group)
+        layer.gather_output = gather_output
         return layer
+
+    def _own_parts(self) -> dict[str, Any]:
+        own = _share(self.out_features, self._group, "ColumnParallelLinear: out_features")
+        return {"weight": own, "bias": own}
 
     def forward(self, input: Any) -> Any:
         """Map (*, in_features) to (*, out_features), or to this rank's part."""
@@ -223,29 +244,26 @@ class RowParallelLinear(_ParallelLinear):
     (2, 4)
     """
 
+    partitioned = ("weight",)
+
     def __init__(
         self, in_features: int, out_features: int, bias: bool = True, group: Group | None = None,
         device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
-        super().__init__(in_features, out_features, group)
-        own = _share(in_features, self._group, "RowParallelLinear: in_features")
-        n_bias = out_features if bias else None
-        self._register((out_features, own.stop - own.start), n_bias, dtype, device)
+        self._take(Linear(in_features, out_features, bias, device, dtype), group)
         if bias:
-            self.bias[...] = all_reduce(self.bias, "mean", group=self._group)
+            broadcast(self.bias, out=self.bias, group=self._group)
 
     @classmethod
     def of(cls, linear: Any, group: Group | None = None) -> RowParallelLinear:
         """Return this rank's part of a ``Linear`` that is equal on all ranks."""
-        layer = cls(
-            linear.in_features, linear.out_features, linear.bias is not None, group,
-            linear.weight.sycl_queue, linear.weight.dtype,
-        )  # fmt: skip
-        own = _share(linear.in_features, layer._group, "in_features")
-        layer.weight[...] = linear.weight[:, own]
-        if linear.bias is not None:
-            layer.bias[...] = linear.bias
+        layer = cls.__new__(cls)
+        layer._take(linear, group)
         return layer
+
+    def _own_parts(self) -> dict[str, Any]:
+        own = _share(self.in_features, self._group, "RowParallelLinear: in_features")
+        return {"weight": (slice(None), own), "bias": slice(None)}
 
     def forward(self, input: Any) -> Any:
         """Map this rank's part of (*, in_features) to (*, out_features)."""
@@ -253,7 +271,7 @@ class RowParallelLinear(_ParallelLinear):
         return result if self.bias is None else F.add(result, self.bias)
 
 
-class VocabularyParallelEmbedding(OfGroup, Module):
+class VocabularyParallelEmbedding(_Partitioned):
     """``Embedding`` whose rows are partitioned across the ranks; the result is equal on all.
 
     Parameters
@@ -282,35 +300,46 @@ class VocabularyParallelEmbedding(OfGroup, Module):
     (2, 4)
     """
 
+    partitioned = ("weight",)
+
     def __init__(
         self, num_embeddings: int, embedding_dim: int, group: Group | None = None,
         device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
-        super().__init__()
-        self._group_name = chosen(group).name
-        own = _share(num_embeddings, self._group, "VocabularyParallelEmbedding: num_embeddings")
-        self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
-        self._first, self._count = own.start, own.stop - own.start
-        self.weight: Any = new_parameter((self._count, embedding_dim), dtype, device)
-        init.normal_(self.weight)
+        self._take(Embedding(num_embeddings, embedding_dim, device=device, dtype=dtype), group)
 
     @classmethod
     def of(cls, table: Any, group: Group | None = None) -> VocabularyParallelEmbedding:
         """Return this rank's part of an ``Embedding`` that is equal on all ranks."""
-        layer = cls(
-            table.num_embeddings, table.embedding_dim, group, table.weight.sycl_queue,
-            table.weight.dtype,
-        )  # fmt: skip
-        layer.weight[...] = table.weight[layer._first : layer._first + layer._count]
+        layer = cls.__new__(cls)
+        layer._take(table, group)
         return layer
 
+    def _take(self, table: Any, group: Group | None) -> None:
+        Module.__init__(self)
+        _check_kind(type(self).__name__, table, Embedding)
+        self._group_name = chosen(group).name
+        self.num_embeddings, self.embedding_dim = table.num_embeddings, table.embedding_dim
+        own = _share(self.num_embeddings, self._group, f"{type(self).__name__}: num_embeddings")
+        self._first = own.start
+        self._options = {
+            name: getattr(table, name)
+            for name in ("max_norm", "norm_type", "scale_grad_by_freq", "sparse")
+        }
+        is_own = table.padding_idx in range(own.start, own.stop)
+        self._options["padding_idx"] = table.padding_idx - own.start if is_own else None
+        self.weight: Any = Parameter(table.weight[own].copy(), "weight" not in table._frozen)
+
     def forward(self, input: Any) -> Any:
-        """Map integers (*) to (*, embedding_dim)."""
-        own = F.sub(input, self._first)
-        is_own = F.logical_and(F.ge(own, 0), F.lt(own, self._count))
-        rows = F.embedding(F.clamp(own, 0, self._count - 1), self.weight)
-        mask = F.unsqueeze(F.astype(is_own, str(rows.dtype)), -1)
-        return shared_sum(F.mul(rows, mask), self._group)
+        """Map integers (*) to (*, embedding_dim); out-of-range ones give NaN, as ``Embedding``."""
+        # Rows of others are out of range here: NaN, without a gradient.
+        rows = F.embedding(F.sub(input, self._first), self.weight, **self._options)
+        end = self._first + self.weight.shape[0]
+        is_of_others = F.logical_or(
+            F.logical_and(F.ge(input, 0), F.lt(input, self._first)),
+            F.logical_and(F.ge(input, end), F.lt(input, self.num_embeddings)),
+        )
+        return shared_sum(F.where(F.unsqueeze(is_of_others, -1), 0.0, rows), self._group)
 
     def extra_repr(self) -> str:
         """Return the arguments that ``repr`` shows."""

@@ -12,6 +12,8 @@ from sycl_dnn.nn.utils.gradient_clipping import all_clamped, all_clipped, change
 def global_norm(grads: Any, norm_type: float = 2.0) -> Any:
     """Return the norm over all arrays of a tree, accumulated in float32.
 
+    In a module with tensor parallel layers it is the norm over the parts of all ranks.
+
     Parameters
     ----------
     grads : tree of arrays
@@ -73,8 +75,13 @@ def clip_grad_norm(
     (1.0, 6.0)
     """
     norm = total_norm("clip_grad_norm", grads, norm_type, error_if_nonfinite)
+    return clipped(grads, norm, max_norm), norm
+
+
+def clipped(grads: Any, norm: Any, max_norm: float) -> Any:
+    """Return gradients of this norm, scaled so that it is at most ``max_norm``."""
     result = changed("clip_grad_norm", grads, lambda arrays: all_clipped(arrays, norm, max_norm))
-    return tree.unflatten(tree.flatten(grads)[1], result), norm
+    return tree.unflatten(tree.flatten(grads)[1], result)
 
 
 def clip_grad_value(grads: Any, clip_value: float) -> Any:

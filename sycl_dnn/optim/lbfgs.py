@@ -11,16 +11,17 @@ import dpnp
 from sycl_dnn import functional as F
 from sycl_dnn import tree
 from sycl_dnn.call.reverse import value_and_grad
+from sycl_dnn.nn.partitioned_parameters import check_whole
 from sycl_dnn.optim.line_search import Point, strong_wolfe
 from sycl_dnn.optim.optimizer import (
     Optimizer,
     State,
     check_options,
-    check_untied,
     named,
     rate_of,
 )
 from sycl_dnn.optim.rule import signature_of
+from sycl_dnn.optim.tied_parameters import check_untied
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.values import Tensor
 
@@ -116,6 +117,7 @@ class LBFGS(Optimizer):
             There is no trainable array.
         """
         check_untied("LBFGS", params)
+        check_whole("LBFGS", params)
         flat = _Flat(params)
         zeros = dpnp.zeros_like(flat.vector(params))
         count = lambda: F.zeros(device=zeros.sycl_queue)  # noqa: E731

@@ -10,6 +10,7 @@ from sycl_dnn import functional as F
 from sycl_dnn.compiler.decorator import compile
 from sycl_dnn.functional.defined import defined
 from sycl_dnn.ir.node import Node, number
+from sycl_dnn.nn.partitioned_parameters import by_owners
 from sycl_dnn.nn.utils.gradient_clipping import gradient_arrays, in_rows
 from sycl_dnn.ops.arithmetic import EQ, ISFINITE, RECIPROCAL, cast, where
 from sycl_dnn.ops.shape import SUM
@@ -147,7 +148,8 @@ class GradScaler:
         grads : tree of arrays
             float32 (float64 for float64), so that small values do not underflow again.
         is_finite : array ()
-            bool; covers the gradients before and after the division.
+            bool; covers the gradients before and after the division, and of tensor parallel layers
+            the parts of all ranks.
 
         Raises
         ------
@@ -171,6 +173,8 @@ class GradScaler:
         divided, is_finite = _unscaled(gradients, scale["scale"] if self.enabled else None)
         remaining = iter(divided)
         leaves, structure = tree.flatten(grads)
+        for owner in by_owners(arrays, structure):
+            is_finite = is_finite if owner is None else F.all(owner.gathered(is_finite))
         rows = zip(leaves, arrays, strict=True)
         result = tree.unflatten(
             structure, [old if g is None else next(remaining) for old, g in rows]
@@ -232,6 +236,7 @@ class GradScaler:
         ([1.0], 0.0, 32768.0)
         """
         grads, is_finite = self.unscale(grads, scale)
+        is_finite = optimizer.agreed(is_finite)
         new_params, new_state = optimizer.update(grads, state, params)
         if not self.enabled:
             return new_params, new_state, scale

@@ -6,15 +6,17 @@ from __future__ import annotations
 import numbers
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sycl_dnn import _torch_habits, tree
 from sycl_dnn import functional as F
 from sycl_dnn.compiler.decorator import compile
+from sycl_dnn.nn.partitioned_parameters import check_whole
+from sycl_dnn.nn.utils.gradient_clipping import norm_of
 from sycl_dnn.onednn import dtypes
-from sycl_dnn.optim.clipping import clip_grad_norm
-from sycl_dnn.trace.module_arrays import plain
+from sycl_dnn.optim.clipping import clipped
+from sycl_dnn.optim.tied_parameters import check_untied
 from sycl_dnn.trace.values import Tensor
 
 #: Serializes ``step``, so that each thread starts from the result of the previous step.
@@ -189,6 +191,10 @@ class Optimizer:
     def prepare(self, o: Options) -> None:
         """Compute the values that a group's parameters share in step ``o.t``."""
 
+    def agreed(self, is_finite: Any) -> Any:
+        """Return whether gradients are finite on all ranks that take part in a step."""
+        return is_finite
+
     # Public interface.
 
     def init(self, params: Any) -> State:
@@ -208,11 +214,14 @@ class Optimizer:
         Raises
         ------
         TypeError
-            A trainable array is not floating point.
+            A trainable array is not floating point, or the rule reads whole arrays and ``params``
+            has tensor parallel layers.
         ValueError
             There are no trainable arrays, or two modules in ``params`` share one.
         """
         check_untied(type(self).__name__, params)
+        if not self.is_elementwise:
+            check_whole(type(self).__name__, params)
         state: State = {}
         for name, p in named(params):
             self._check_dtype(name, p)
@@ -367,7 +376,9 @@ class Optimizer:
         gradients = tree.matched(structure, grads, f"{type(self).__name__}: grads", none_fills=True)
         rows = zip(gradients, tree.constants(structure), strict=True)
         gradients = [None if is_constant else g for g, is_constant in rows]
-        return gradients if self.max_norm is None else clip_grad_norm(gradients, self.max_norm)[0]
+        if self.max_norm is None:
+            return gradients
+        return list(clipped(gradients, norm_of(gradients, structure), self.max_norm))
 
     def _is_decayed(self, name: str, p: Any) -> bool:
         return self.decay_mask is None or bool(self.decay_mask(name, p))
@@ -470,30 +481,3 @@ def named(params: Any) -> list[tuple[str, Any]]:
     fixed = tree.constants(structure)
     rows = zip(tree.names(params), leaves, fixed, strict=True)
     return [(name, p) for name, p, is_constant in rows if not is_constant]
-
-
-def check_untied(name: str, params: Any) -> None:
-    """Raise ValueError if two modules share an array: the update would untie them."""
-    from sycl_dnn.nn import Module
-
-    owners: dict[int, str] = {}
-    for path, module in _modules_of(params, Module):
-        for own, array in module.named_parameters(trainable=True):
-            path_here = f"{path}.{own}"
-            other = owners.setdefault(id(plain(array)), path_here)
-            if other != path_here:
-                raise ValueError(
-                    f"{name}: params has one array as {other} and as {path_here}, which would "
-                    "part; put the modules that share it in one, such as a nn.ModuleDict"
-                )
-
-
-def _modules_of(params: Any, kind: type, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the outermost modules of a tree with their paths."""
-    if isinstance(params, kind):
-        yield path, params
-        return
-    items: Iterable[Any] = params.items() if isinstance(params, dict) else ()
-    items = enumerate(params) if isinstance(params, (tuple, list)) else items
-    for key, value in items:
-        yield from _modules_of(value, kind, f"{path}.{key}" if path else str(key))

@@ -125,6 +125,13 @@ def test_a_sharded_optimizer_shards_rows_with_empty_parameters(in_ranks):
     assert sorted(lines) == [f"[{rank}] 5 right" for rank in range(3)]
 
 
+@needs_oneccl
+def test_ranks_do_not_go_different_ways(in_ranks):
+    lines = in_ranks(2, "disagreements.py")
+    assert len(lines) == 12
+    assert all(line.endswith(" right") for line in lines)
+
+
 def test_a_sharded_optimizer_refuses_unshardable_states():
     with pytest.raises(TypeError, match="Muon reads whole arrays"):
         dist.ShardedOptimizer(optim.Muon(0.1))

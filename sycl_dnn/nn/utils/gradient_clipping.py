@@ -13,6 +13,7 @@ from sycl_dnn.compiler.decorator import compile
 from sycl_dnn.functional.defined import defined
 from sycl_dnn.ir.node import Node
 from sycl_dnn.nn import lent_arrays, module_tree
+from sycl_dnn.nn.partitioned_parameters import by_owners, norm_over_ranks
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops.arithmetic import cast
 from sycl_dnn.trace.array import Array
@@ -54,6 +55,8 @@ def gradient_arrays(
 def get_total_norm(tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False) -> Any:
     """Return the norm over all arrays of a tree, accumulated in float32.
 
+    In a module with tensor parallel layers it is the norm over the parts of all ranks.
+
     Parameters
     ----------
     tensors : tree of arrays
@@ -91,11 +94,17 @@ def get_total_norm(tensors: Any, norm_type: float = 2.0, error_if_nonfinite: boo
 
 def total_norm(name: str, grads: Any, norm_type: float, error_if_nonfinite: bool) -> Any:
     """Return the norm of all gradients of a tree; errors mention ``name``."""
-    arrays = [g for g in gradient_arrays(name, grads) if g is not None and g.size]
-    norm = _norm(arrays, norm_type) if arrays else F.zeros()
+    norm = norm_of(gradient_arrays(name, grads), tree.flatten(grads)[1], norm_type)
     if error_if_nonfinite:
         _check_finite(norm, float(norm_type))
     return norm
+
+
+def norm_of(gradients: list[Any], structure: tree.Structure, norm_type: float = 2.0) -> Any:
+    """Return the norm of gradients, given as the leaves of a structure; None is skipped."""
+    owned = by_owners(gradients, structure)
+    norms = {owners: _norm(arrays, norm_type) for owners, arrays in owned.items()}
+    return norm_over_ranks(norms, norm_type) if norms else F.zeros()
 
 
 @compile
