@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Training in several processes, one device each, with collectives over oneCCL."""
 
-from sycl_dnn.distributed.collective import MismatchError
+from sycl_dnn.distributed.collective import MismatchError, compare_words
 from sycl_dnn.distributed.collectives import (
     all_gather,
     all_reduce,
     all_to_all,
     broadcast,
-    compare_words,
     reduce,
     reduce_scatter,
 )

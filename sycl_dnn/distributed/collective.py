@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
-from sycl_dnn.distributed.group import Group
+from sycl_dnn.distributed.group import Group, current
 from sycl_dnn.onednn import dtypes
 
 #: oneCCL's codes of the operations.
@@ -33,8 +34,8 @@ class Collective:
     kind : str
         oneCCL's name.
     dtype : str
-    size : int
-        Number of elements of this rank's argument; for ``reduce_scatter``, of its result.
+    shape : tuple of int
+        Of this rank's argument; for ``reduce_scatter``, of its result.
     op : str
         Only for collectives that compute.
     root : int
@@ -43,22 +44,32 @@ class Collective:
         Number of elements of this rank's result.
     name : str
         The public function's name, if different.
+    of : str
+        What the array is, if ranks may have different ones of one shape.
     """
 
     kind: str
     dtype: str
-    size: int
+    shape: tuple[int, ...]
     written: int
     op: str = "sum"
     root: int = 0
     name: str = ""
+    of: str = ""
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
 
     @property
     def words(self) -> str:
         """The description used in errors and comparisons; equal calls have equal descriptions."""
         details = f", {self.op}" if self.kind in _REDUCING else ""
         details += f", root {self.root}" if self.kind in ("broadcast", "reduce") else ""
-        return f"{self.name or self.kind}({self.dtype}, {self.size} elements{details})"
+        details += f", {self.of}" if self.of else ""
+        size = "x".join(map(str, self.shape)) or 1
+        return f"{self.name or self.kind}({self.dtype}, {size} elements{details})"
 
     def check(self) -> None:
         """Refuse a dtype or operation that oneCCL does not support.
@@ -123,3 +134,29 @@ def compare(group: Group, words: str) -> None:
         f"rank{'s' * (len(who) > 1)} {', '.join(who)}: {text}" for text, who in ranks.items()
     )
     raise MismatchError(f"group {group.name}: ranks called different collectives: {sides}")
+
+
+def compare_words(words: str, group: Group | None = None) -> None:
+    """Raise MismatchError on every rank unless all pass the same string.
+
+    Parameters
+    ----------
+    words : str
+        Whatever must agree: settings, versions, the number of steps.
+    group : Group, optional
+
+    Raises
+    ------
+    MismatchError
+        They differ; the message lists the values.
+    RuntimeError
+        A rank has ended or does not arrive in time.
+
+    Examples
+    --------
+    >>> import sycl_dnn
+    >>> sycl_dnn.distributed.compare_words("batch 64")
+    """
+    group = current() if group is None else group
+    if group.size > 1:
+        compare(group, words)

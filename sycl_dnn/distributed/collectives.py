@@ -13,7 +13,7 @@ from sycl_dnn import functional as F
 from sycl_dnn import tree
 from sycl_dnn._dpnp import place, usm_array
 from sycl_dnn.distributed import group as groups
-from sycl_dnn.distributed.collective import Collective, compare
+from sycl_dnn.distributed.collective import Collective
 from sycl_dnn.distributed.group import Group
 from sycl_dnn.distributed.traced_collectives import recorded
 from sycl_dnn.onednn import dtypes
@@ -177,10 +177,11 @@ def all_reduce(x: Any, op: str = "sum", out: Any = None, group: Group | None = N
     [1.0, 1.0]
     """
     group = chosen(group)
-    return each(lambda leaf, destination: _all_reduce(leaf, op, destination, group), x, out)
+    return each(lambda leaf, destination: all_reduce_one(leaf, op, destination, group), x, out)
 
 
-def _all_reduce(x: Any, op: str, out: Any, group: Group) -> Any:
+def all_reduce_one(x: Any, op: str, out: Any, group: Group, of: str = "") -> Any:
+    """Reduce one array; comparisons with other ranks include what it is."""
     dtype = _dtype(x, "all_reduce")
     _check_op("all_reduce", op, dtype)
     _check_out("all_reduce", x, out, tuple(x.shape))
@@ -188,21 +189,23 @@ def _all_reduce(x: Any, op: str, out: Any, group: Group) -> Any:
         return _copied(x, out)
     return _reduced(
         "all_reduce", x, dtype, op, tuple(x.shape), group,
-        lambda dy: _all_reduce(dy, "sum", None, group), out,
+        lambda dy: all_reduce_one(dy, "sum", None, group), out, of,
     )  # fmt: skip
 
 
 def _reduced(
     name: str, x: Any, dtype: str, op: str, shape: tuple[int, ...], group: Group,
-    gradient: Callable[[Tensor], Any], out: Any = None,
+    gradient: Callable[[Tensor], Any], out: Any = None, of: str = "",
 ) -> Any:  # fmt: skip
     """Return a reduction whose result on each rank has ``shape``; ``gradient`` is a sum's."""
     if (op, dtype) == _OVERFLOWING:
         wide = F.astype(x, "float32")
-        mean = F.astype(_reduced(name, wide, "float32", op, shape, group, gradient), dtype)
+        mean = F.astype(
+            _reduced(name, wide, "float32", op, shape, group, gradient, None, of), dtype
+        )
         return mean if out is None else _copied(mean, out)
-    size, kind = math.prod(shape), "sum" if op == "mean" else op
-    collective = Collective(name, dtype, size, size, kind)
+    kind = "sum" if op == "mean" else op
+    collective = Collective(name, dtype, shape, math.prod(shape), kind, of=of)
     collective.check()
     result = _run(x, collective, group, shape, gradient if kind == "sum" else None, out)
     return _scaled(result, group) if op == "mean" else result
@@ -249,10 +252,10 @@ def _reduce(x: Any, root: int, op: str, group: Group) -> Any:
         return _copied(x)
     if (op, dtype) == _OVERFLOWING:
         return F.astype(_reduce(F.astype(x, "float32"), root, op, group), dtype)
-    size = math.prod(x.shape)
-    collective = Collective("reduce", dtype, size, size, "sum" if op == "mean" else op, root)
+    shape, kind = tuple(x.shape), "sum" if op == "mean" else op
+    collective = Collective("reduce", dtype, shape, math.prod(shape), kind, root)
     collective.check()
-    result = _run(x, collective, group, tuple(x.shape))
+    result = _run(x, collective, group, shape)
     if group.rank != root:
         return _copied(x)
     return _scaled(result, group) if op == "mean" else result
@@ -319,11 +322,11 @@ def broadcast_one(x: Any, root: int, out: Any, group: Group, name: str = "") -> 
     _check_out("broadcast", x, out, tuple(x.shape))
     if group.size == 1:
         return _copied(x, out)
-    size = math.prod(x.shape)
-    collective = Collective("broadcast", dtype, size, size, root=root, name=name)
+    shape = tuple(x.shape)
+    collective = Collective("broadcast", dtype, shape, math.prod(shape), root=root, name=name)
 
     def gradient(dy: Tensor) -> Any:
-        total = _all_reduce(dy, "sum", None, group)
+        total = all_reduce_one(dy, "sum", None, group)
         return total if group.rank == root else F.mul(total, 0.0)
 
     return _run(x, collective, group, tuple(x.shape), gradient, out)
@@ -367,10 +370,9 @@ def _all_gather(x: Any, group: Group) -> Any:
     x = x if x.shape else x.reshape(1)
     if group.size == 1:
         return _copied(x)
-    size = math.prod(x.shape)
     shape = (x.shape[0] * group.size, *x.shape[1:])
-    collective = Collective("all_gather", dtype, size, size * group.size)
-    return _run(x, collective, group, shape, lambda dy: _reduce_scatter(dy, "sum", group))
+    collective = Collective("all_gather", dtype, tuple(x.shape), math.prod(shape))
+    return _run(x, collective, group, shape, lambda dy: reduce_scatter_one(dy, "sum", group))
 
 
 def reduce_scatter(x: Any, op: str = "sum", group: Group | None = None) -> Any:
@@ -406,7 +408,7 @@ def reduce_scatter(x: Any, op: str = "sum", group: Group | None = None) -> Any:
     [1.0, 1.0]
     """
     group = chosen(group)
-    return each(lambda leaf, _: _reduce_scatter(leaf, op, group), x)
+    return each(lambda leaf, _: reduce_scatter_one(leaf, op, group), x)
 
 
 def _check_divisible(function: str, x: Any, group: Group) -> None:
@@ -417,14 +419,16 @@ def _check_divisible(function: str, x: Any, group: Group) -> None:
         )
 
 
-def _reduce_scatter(x: Any, op: str, group: Group) -> Any:
+def reduce_scatter_one(x: Any, op: str, group: Group, of: str = "") -> Any:
+    """Reduce and split one array; comparisons with other ranks include what it is."""
     dtype = _dtype(x, "reduce_scatter")
     _check_op("reduce_scatter", op, dtype)
     _check_divisible("reduce_scatter", x, group)
     if group.size == 1:
         return _copied(x)
     shape = (x.shape[0] // group.size, *x.shape[1:])
-    return _reduced("reduce_scatter", x, dtype, op, shape, group, lambda dy: _all_gather(dy, group))
+    back = lambda dy: _all_gather(dy, group)  # noqa: E731
+    return _reduced("reduce_scatter", x, dtype, op, shape, group, back, None, of)
 
 
 def all_to_all(x: Any, group: Group | None = None) -> Any:
@@ -468,32 +472,5 @@ def _all_to_all(x: Any, group: Group) -> Any:
     _check_divisible("all_to_all", x, group)
     if group.size == 1:
         return _copied(x)
-    size = math.prod(x.shape)
-    collective = Collective("all_to_all", dtype, size, size)
+    collective = Collective("all_to_all", dtype, tuple(x.shape), x.size)
     return _run(x, collective, group, tuple(x.shape), lambda dy: _all_to_all(dy, group))
-
-
-def compare_words(words: str, group: Group | None = None) -> None:
-    """Raise MismatchError on every rank unless all pass the same string.
-
-    Parameters
-    ----------
-    words : str
-        Whatever must agree: settings, versions, the number of steps.
-    group : Group, optional
-
-    Raises
-    ------
-    MismatchError
-        They differ; the message lists the values.
-    RuntimeError
-        A rank has ended or does not arrive in time.
-
-    Examples
-    --------
-    >>> import sycl_dnn
-    >>> sycl_dnn.distributed.compare_words("batch 64")
-    """
-    group = chosen(group)
-    if group.size > 1:
-        compare(group, words)

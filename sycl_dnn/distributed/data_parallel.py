@@ -11,7 +11,7 @@ import numpy as np
 from sycl_dnn import tree
 from sycl_dnn.call.custom_gradients import custom_vjp
 from sycl_dnn.distributed.collectives import broadcast, chosen
-from sycl_dnn.distributed.gradient_buckets import average_gradients, check_replicated
+from sycl_dnn.distributed.gradient_buckets import averages, check_replicated
 from sycl_dnn.distributed.group import Group, OfGroup
 from sycl_dnn.nn.module import Module
 
@@ -74,13 +74,17 @@ class DataParallel(OfGroup, Module):
             return self.module(*args, **kwargs)
         leaves, form = tree.flatten(self.module)
         trained = [i for i, fixed in enumerate(tree.constants(form)) if not fixed]
-        own = averaged([leaves[i] for i in trained], self._bucket_bytes, self._group)
+        names = tree.names(self.module)
+        own = averaged(
+            [leaves[i] for i in trained], [names[i] for i in trained], self._bucket_bytes,
+            self._group,
+        )  # fmt: skip
         for i, leaf in zip(trained, own, strict=True):
             leaves[i] = leaf
         return tree.unflatten(form, leaves)(*args, **kwargs)
 
 
-def averaged(arrays: list[Any], bucket_bytes: int, group: Group) -> list[Any]:
+def averaged(arrays: list[Any], names: list[str], bucket_bytes: int, group: Group) -> list[Any]:
     """Return the arrays unchanged; their gradients are averaged over the ranks."""
 
     @custom_vjp
@@ -89,7 +93,7 @@ def averaged(arrays: list[Any], bucket_bytes: int, group: Group) -> list[Any]:
 
     identity.defvjp(
         lambda arrays: (arrays, None),
-        lambda _, dy: (average_gradients(dy, bucket_bytes, group),),
+        lambda _, dy: (averages(dy, names, bucket_bytes, group),),
     )
     return identity(arrays)
 

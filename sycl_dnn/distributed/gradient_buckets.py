@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import math
+import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from sycl_dnn import functional as F
 from sycl_dnn import tree
-from sycl_dnn.distributed.collectives import all_reduce, chosen
+from sycl_dnn.distributed.collectives import all_reduce_one, chosen
 from sycl_dnn.distributed.group import Group
 from sycl_dnn.nn.partitioned_parameters import owners
 from sycl_dnn.onednn import dtypes
@@ -71,13 +72,30 @@ def average_gradients(grads: Any, bucket_bytes: int = 32 << 20, group: Group | N
             raise TypeError(f"average_gradients: grads must be floating-point, got {leaf.dtype}")
     if group.size == 1:
         return grads
+    names = tree.names(grads, is_leaf=lambda v: v is None)
+    return tree.unflatten(form, averages(leaves, names, bucket_bytes, group))
+
+
+def averages(
+    leaves: Sequence[Any], names: Sequence[str], bucket_bytes: int, group: Group
+) -> list[Any]:
+    """Return the averages of arrays, with the names by which ranks tell different ones apart."""
     result = list(leaves)
     for bucket in buckets(leaves, bucket_bytes):
-        joined = [F.reshape(leaves[i], (-1,)) for i in bucket]
-        mean = all_reduce(F.cat(joined) if len(bucket) > 1 else joined[0], "mean", None, group)
-        for i, part in zip(bucket, parts_of(mean, [leaves[i] for i in bucket]), strict=True):
+        arrays = [leaves[i] for i in bucket]
+        joined = [F.reshape(array, (-1,)) for array in arrays]
+        row = F.cat(joined) if len(bucket) > 1 else joined[0]
+        of = contents([names[i] for i in bucket], arrays)
+        mean = all_reduce_one(row, "mean", None, group, of)
+        for i, part in zip(bucket, parts_of(mean, arrays), strict=True):
             result[i] = part
-    return tree.unflatten(form, result)
+    return result
+
+
+def contents(names: Sequence[str], arrays: Sequence[Any]) -> str:
+    """Return a short text that differs between rows of different arrays."""
+    every = repr([(name, tuple(a.shape)) for name, a in zip(names, arrays, strict=True)])
+    return f"gradients {names[0]!r} to {names[-1]!r}, {zlib.crc32(every.encode()):08x}"
 
 
 def check_replicated(name: str, structure: tree.Structure, group: Group) -> None:

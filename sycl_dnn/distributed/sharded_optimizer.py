@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from sycl_dnn import functional as F
 from sycl_dnn import tree
-from sycl_dnn.distributed.collectives import all_gather, all_reduce, chosen, reduce_scatter
-from sycl_dnn.distributed.gradient_buckets import check_replicated, parts_of
+from sycl_dnn.distributed.collectives import all_gather, all_reduce, chosen, reduce_scatter_one
+from sycl_dnn.distributed.gradient_buckets import check_replicated, contents, parts_of
 from sycl_dnn.distributed.group import Group
 from sycl_dnn.nn.partitioned_parameters import Owners, norm_over_ranks, owners
 from sycl_dnn.nn.utils.gradient_clipping import clip_factor
@@ -214,7 +214,8 @@ class ShardedOptimizer:
             if array is None:
                 raise ValueError(f"ShardedOptimizer: {name} must have a gradient, got None")
             self._moving._check(name, params[i], array)
-        return reduce_scatter(self._flat(arrays, row.size), "mean", group=self._group)
+        of = contents(row.names, arrays)
+        return reduce_scatter_one(self._flat(arrays, row.size), "mean", self._group, of)
 
     def _clipped(
         self, own: dict[str, Any], rows: Sequence[_Row], max_norm: float

@@ -50,7 +50,7 @@ def unregistered(group):
     memory = place(usm_array(x))
     if group.rank != 0:
         group.exchange("go", b"", "the control")
-    begun = Collective("all_reduce", "int32", SIZE, SIZE).submit(
+    begun = Collective("all_reduce", "int32", (SIZE,), SIZE).submit(
         group, stream, memory, memory, starts=True
     )
     if group.rank == 0:

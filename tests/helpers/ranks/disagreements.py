@@ -159,6 +159,23 @@ def check_conversions(group):
     close(together.running_var, alone.running_var)
 
 
+def check_equal_sizes(group):
+    """Ranks with other arrays of the same size are told apart."""
+    x, rank = array(group, RNG.standard_normal((2, 3))), group.rank
+    net = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2)).to(group.queue)
+    wrapped = dist.DataParallel(net)
+    net[rank].freeze()
+    params = {"ab"[rank]: x}
+    for call in (
+        lambda: dist.all_reduce(x.T if rank else x), lambda: dist.all_gather(x.T if rank else x),
+        lambda: dist.average_gradients({"a": x if rank else None, "b": None if rank else x}),
+        lambda: sycl_dnn.grad(lambda net, x: F.sum(net(x)))(wrapped, x[:, :2]),
+        lambda: dist.ShardedOptimizer(optim.SGD(0.1)).update(params, {"step": x[0, 0]}, params),
+    ):  # fmt: skip
+        with pytest.raises(dist.MismatchError, match=r"elements"):
+            call()
+
+
 def check_narrow_means(group):
     x = array(group, [60000.0, -6e-8], "float16")
 
@@ -179,7 +196,7 @@ def main():
     group = dist.init(timeout=600, checking="always")
     for check in (
         check_drawn_layers, check_parts_of_layers, check_norms_of_parts, check_sharded_steps,
-        check_conversions, check_narrow_means,
+        check_conversions, check_equal_sizes, check_narrow_means,
     ):  # fmt: skip
         check(group)
         print(f"{check.__name__} right")
