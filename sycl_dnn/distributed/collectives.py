@@ -18,6 +18,7 @@ from sycl_dnn.distributed.group import Group
 from sycl_dnn.distributed.traced_collectives import recorded
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.program.place import place_of
+from sycl_dnn.trace import array_writes
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.array_function import array_function
 from sycl_dnn.trace.values import Tensor
@@ -71,6 +72,7 @@ def _run(
         return _like(result, collective.dtype)
     if result is not _data(out):
         _data(out)[...] = result
+    array_writes.note(_data(out))
     return out
 
 
@@ -82,6 +84,7 @@ def _copied(x: Any, out: Any = None) -> Any:
         return _like(dpnp.copy(_data(x), order="C"), _dtype(x, "copy"))
     if _data(out) is not _data(x):
         _data(out)[...] = _data(x)
+        array_writes.note(_data(out))
     return out
 
 

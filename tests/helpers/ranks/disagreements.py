@@ -176,6 +176,26 @@ def check_equal_sizes(group):
             call()
 
 
+def check_captured_results(group):
+    """Compiled functions see what collectives write to the weights that they capture."""
+    x = array(group, np.ones((4, 64)))
+
+    def sent(weight):
+        dist.send(weight, 1) if group.rank == 0 else dist.recv(weight, 0)
+
+    for write in (
+        sent,
+        lambda w: dist.broadcast([w], out=[w]),
+        lambda w: dist.all_reduce(w, out=w),
+    ):
+        sycl_dnn.manual_seed(group.rank)
+        net = nn.Sequential(nn.Linear(64, 64), nn.BatchNorm1d(64)).to(group.queue).eval()
+        compiled = sycl_dnn.compile(net)
+        compiled(x), compiled(x)
+        write(net[0].weight)
+        np.testing.assert_allclose(*map(dpnp.asnumpy, (compiled(x), net(x))), rtol=1e-3, atol=1e-4)
+
+
 def check_narrow_means(group):
     x = array(group, [60000.0, -6e-8], "float16")
 
@@ -196,7 +216,8 @@ def main():
     group = dist.init(timeout=600, checking="always")
     for check in (
         check_drawn_layers, check_parts_of_layers, check_norms_of_parts, check_sharded_steps,
-        check_conversions, check_equal_sizes, check_narrow_means,
+        check_conversions, check_equal_sizes, check_captured_results,
+        check_narrow_means,
     ):  # fmt: skip
         check(group)
         print(f"{check.__name__} right")
