@@ -26,7 +26,9 @@ class Owners(NamedTuple):
 def owners(structure: tree.Structure) -> list[Owners | None]:
     """Return for each leaf which ranks have parts of it; None if this rank has all of it."""
     if isinstance(structure.aux, Form):
-        return _owners_in(structure.aux)
+        # What is None in a module of gradients is no leaf.
+        pairs = zip(structure.children, _owners_in(structure.aux), strict=True)
+        return [owner for child, owner in pairs for _ in range(child.n_leaves)]
     if structure.is_leaf:
         return [None]
     return [owner for child in structure.children for owner in owners(child)]

@@ -10,7 +10,7 @@ from arrays import to_float32
 
 import sycl_dnn
 from sycl_dnn import functional as F
-from sycl_dnn import nn, optim
+from sycl_dnn import nn, optim, tree
 
 ORDERS = (2.0, 1.0, 3.0, 0.5, 0.0, -1.0, math.inf, -math.inf)
 NAN, INF = math.nan, math.inf
@@ -151,3 +151,14 @@ def test_extremes_of_arrays_with_nan_are_nan(name, dim):
         found = function(on_device(values))
         found = found if hasattr(found, "shape") else found.values
         np.testing.assert_array_equal(dpnp.asnumpy(found), target)
+
+
+def test_norms_of_gradients_of_modules_with_buffers():
+    """The gradient module has None for the running statistics."""
+    net = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2))
+    grads = sycl_dnn.grad(lambda net, x: F.sum(F.square(net(x))))(net, F.randn(4, 3))
+    want = sum(float(F.sum(F.square(g))) for g in tree.leaves(grads)) ** 0.5
+    assert float(optim.global_norm(grads)) == pytest.approx(want, rel=1e-5)
+    assert float(nn.utils.clip_grad_norm_(grads, 1.0)) == pytest.approx(want, rel=1e-5)
+    scaler = optim.GradScaler()
+    assert bool(scaler.unscale(grads, scaler.init())[1])
