@@ -90,10 +90,8 @@ class Differentiated:
         self.reverse = Executable(trace, later, grads, [*seed_storages, *saved])
         trace.end()
         # The forward pass returns them, since a seed must not be drawn again.
-        self.reverse.captured = []
+        self.reverse.captured, self.reverse.numbers = [], []
         trace.tape = []  # executables keep the trace
-        #: Whether a call keeps host values, such as seeds.
-        self.keeps_scalars = any(s.scalar for s in saved)
         #: By argument of the reverse pass: the same argument of the forward pass.
         numbers = enumerate(saved, len(seed_storages))
         self.passed_on = {i: s.argument for i, s in numbers if s.argument is not None}

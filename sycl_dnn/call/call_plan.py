@@ -8,7 +8,7 @@ from typing import Any
 from sycl_dnn import _core
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.program.executable import Executable
-from sycl_dnn.trace.frozen import Frozen, Seed
+from sycl_dnn.trace.frozen import Frozen
 
 
 class _Result:
@@ -45,7 +45,7 @@ def call_plan_of(
     if only is None or slots is None or not executable.is_given_or_captured():
         return None
     form = _form(executable, returned, returns_given)
-    if form is None or any(isinstance(value, Seed) for _, value, _ in executable.captured):
+    if form is None or executable.numbers:
         return None
     frozen = {index: value for index, value, _ in executable.captured if isinstance(value, Frozen)}
     constants = [(*slot, frozen.get(slot[-1])) for slot in slots]

@@ -38,16 +38,13 @@ class BoundCall:
         for stage in executable.stages:
             if not isinstance(stage, Segment):
                 stage.allocate(registers, placed.queue)
+        #: Registers of seeds, which differ from call to call.
+        self._seeds = executable.seeds.keys()
         self._result = placed.results(plan, registers)
         self._programs = [self._stage(s) for s in executable.stages]
-        self._has_seeds = any(r.__class__ is bytes for r in registers)
 
     def _stage(self, stage: Any) -> Any:
-        reads_seeds = isinstance(stage, Segment) and any(
-            self._registers[r].__class__ is bytes for r in stage.reads
-        )
-        if reads_seeds or not isinstance(stage, Segment):
-            # Seeds differ from call to call.
+        if not isinstance(stage, Segment) or not self._seeds.isdisjoint(stage.reads):
             return lambda: stage.run(self._registers, self._queue, self._stream)
         arena = None
         if stage.program.arena_bytes:
@@ -66,8 +63,8 @@ class BoundCall:
         """Update what may have changed since the last call."""
         if not self._check():
             self._bind()
-        if self._has_seeds:
-            self._executable.draw_seeds(self._registers)
+        if self._seeds:
+            self._executable.draw_seeds(self._registers, self._queue)
 
     def _bind(self) -> None:
         raise NotImplementedError

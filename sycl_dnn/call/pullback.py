@@ -131,11 +131,9 @@ class Differential(HeldPlan):
     def __init__(self, both: Differentiated, tail: Tail) -> None:
         super().__init__(both.forward, both.form, tail)
         self.both = both
-        self.again = None
-        if not both.keeps_scalars:
-            gradients = both.nested(results(len(both.reverse.results)))
-            plan = call_plan_of(both.reverse, gradients, returns_given=False)
-            self.again = None if plan is None else ReverseCall(ARRAY_TYPES, plan)
+        gradients = both.nested(results(len(both.reverse.results)))
+        plan = call_plan_of(both.reverse, gradients, returns_given=False)
+        self.again = None if plan is None else ReverseCall(ARRAY_TYPES, plan)
         single = both.seed_form.is_single and len(both.seed_tensors) == 1
         is_read_alone = min(both.reverse.results, default=0) > 0
         #: Whether the gradient of the result may be a number that later calls use as well.

@@ -30,7 +30,7 @@ def operation_of(graph: Graph, node: Node) -> Operation | None:
     """Return a node as an operation, where constant weights are yet to be packed; else None."""
     if is_kernel(node.primitive):
         return _interpreted(node)
-    if not node.has_dst or any(t.storage.scalar for t in node.inputs.values()):
+    if not node.has_dst:
         return None
     if node.row == "reorder":
         return _copy(node)

@@ -36,7 +36,7 @@ def _key(node: Node, readers: Sequence[Node], tensors: list[Tensor]) -> Any:
         if desc is None:
             return None
         same = first.setdefault(storage, number)
-        views.append((desc, desc.strides, t.shape, t.offset, same, storage.scalar, storage.memory))
+        views.append((desc, desc.strides, t.shape, t.offset, same, storage.memory))
     descriptors = [(n.pd, *n.inputs, tuple(n.fused), tuple(n.refused)) for n in nodes]
     return (*descriptors, tuple(views))
 

@@ -67,7 +67,7 @@ def misfit(pd: Any, node: Node, inputs: dict[str, Any]) -> Refusal | None:
     """Return why the inputs do not match the layouts of a new descriptor; None if they do."""
     for name, tensor in inputs.items():
         required = pd.desc_of(name)
-        if name == PACKABLE or not required or tensor.storage.scalar:
+        if name == PACKABLE or not required:
             continue
         if tensor.desc != required:
             return Refusal(f"{node.row} would require {name} in another layout")

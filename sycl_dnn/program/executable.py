@@ -143,8 +143,6 @@ class ArrayCall:
 
 
 def _view(array: Any, shape: Any, strides: Any, offset: int, dtype: Any) -> Any:
-    if array.__class__ is bytes:
-        return np.frombuffer(array, dtype)[0].item()
     return wrap(view(array, shape, dtype, strides, offset // dtype.itemsize))
 
 
@@ -188,6 +186,8 @@ class Executable:
         self.captured = [c for c in trace.captured if c[2].storage in argument_set]
         self._registers = {id(s): i for i, s in enumerate(arguments)}
         self.n_registers = self._n_arguments = len(arguments)
+        #: Arguments that calls may pass as the bytes of a number.
+        self.numbers = [(i, np.dtype(s.dtype)) for i, s in enumerate(arguments) if s.scalar]
         self.blanks: list[tuple[int, allocation.Blank]] = []
         returned = [*(t.storage for t in finals), *saved]
         #: Results that view their whole storage in another shape than the step that writes it.
@@ -347,6 +347,10 @@ class Executable:
         self, queue: Any, arguments: list[Any], kind: Any, outs: dict[int, Any] | None
     ) -> list[Any]:
         registers = arguments + [None] * (self.n_registers - len(arguments))
+        for register, dtype in self.numbers:
+            value = registers[register]
+            if value.__class__ is bytes:
+                registers[register] = allocation.scalar_of_bytes(value, dtype, queue)
         targets = {self.results[i]: a for i, a in outs.items()} if outs else {}
         array_writes.note(*targets.values(), *(registers[r] for r in self._changed))
         for register, blank in self.blanks:
@@ -358,16 +362,22 @@ class Executable:
                 registers[register] = targets[register]
         return registers
 
-    def draw_seeds(self, registers: list[Any]) -> None:
+    @property
+    def seeds(self) -> dict[int, Seed]:
+        """The captured seeds by register."""
+        captured = [(value, t.storage) for _, value, t in self.captured]
+        return {self._registers[id(s)]: v for v, s in captured if isinstance(v, Seed)}
+
+    def draw_seeds(self, registers: list[Any], queue: Any) -> None:
         """Draw the random seeds of a call."""
-        for _, value, tensor in self.captured:
-            if isinstance(value, Seed):
-                registers[self._registers[id(tensor.storage)]] = value.bytes()
+        for register, seed in self.seeds.items():
+            dtype = np.dtype(seed.dtype)
+            registers[register] = allocation.scalar_of_bytes(seed.bytes(), dtype, queue)
 
     def _complete(self, registers: list[Any], queue: Any, stream: Any, frozen: Any) -> None:
         """Fill the registers that the caller does not pass: captured arrays, seeds, constants."""
         frozen = dict(frozen or {})
-        self.draw_seeds(registers)
+        self.draw_seeds(registers, queue)
         for index, value, tensor in self.captured:
             if not isinstance(value, Seed):
                 array = value.get_array()

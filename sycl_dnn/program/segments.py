@@ -324,8 +324,7 @@ class Segment:
         if register not in self._places:
             self._places[register] = len(self.reads)
             self.reads.append(register)
-        kind = "scalar" if storage.scalar else "array"
-        return self._add((kind, self._places[register], tensor.offset, tensor.desc))
+        return self._add(("array", self._places[register], tensor.offset, tensor.desc))
 
     def _add(self, value: tuple[Any, ...]) -> int:
         key = value if value[0] != "memory" else ("memory", id(value[1]))

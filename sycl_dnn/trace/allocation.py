@@ -81,8 +81,13 @@ class Blank(NamedTuple):
 
 def scalar(value: float, dtype: np.dtype, queue: Any) -> Any:
     """Return a new usm_ndarray without axes containing a number; written without a submission."""
-    memory = allocated(KINDS["shared"], dtype.itemsize, queue, "a number")
-    memoryview(memory)[: dtype.itemsize] = np.array(value, dtype).tobytes()
+    return scalar_of_bytes(np.array(value, dtype).tobytes(), dtype, queue)
+
+
+def scalar_of_bytes(value: bytes, dtype: np.dtype, queue: Any) -> Any:
+    """Return a new usm_ndarray as ``scalar`` does, from the bytes of the number."""
+    memory = allocated(KINDS["shared"], len(value), queue, "a number")
+    memoryview(memory)[: len(value)] = value
     return usm_ndarray((), dtype=dtype, buffer=memory)
 
 

@@ -359,7 +359,7 @@ class Trace(TraceState):
         return desc if desc else out.desc()
 
     def _fitted(self, tensor: Tensor, desc: _core.MemoryDesc) -> Tensor:
-        if tensor.desc is None or tensor.storage.scalar:
+        if tensor.desc is None:
             return tensor
         # Values without a descriptor, as scales are: oneDNN reads them one after the other.
         desc = desc or layout.row_major(tensor.shape, tensor.dtype)
@@ -467,9 +467,7 @@ class Trace(TraceState):
         return self.array_call(dpnp.ascontiguousarray, [tensor], [dense], lambda *_: {})[0]
 
     def _as_array(self, tensor: Tensor) -> Tensor:
-        """Return the tensor in a form that dpnp can read; host scalars become numbers."""
-        if tensor.storage.scalar:
-            return tensor
+        """Return the tensor in a form that dpnp can read."""
         if tensor.storage.memory is not None:
             return self.reorder(tensor, tensor.desc)
         return self.plain(tensor)

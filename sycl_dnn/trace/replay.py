@@ -52,7 +52,7 @@ def _token(value: Any, operands: list[Tensor], first: dict[int, int]) -> Any:
         desc = value.desc
         return (
             desc, None if desc is None else desc.strides, str(value.dtype), value.shape,
-            value.strides, value.offset, storage.desc, storage.scalar, storage.constant,
+            value.strides, value.offset, storage.desc, storage.constant,
             storage.argument is None, first.setdefault(id(storage), number),
             first.setdefault(id(value), number),
         )  # fmt: skip
@@ -95,7 +95,7 @@ class Copies:
             t, old = tensor, tensor.storage
             storage = self._storages.get(old)
             if storage is None:
-                if old.scalar or (old.memory is None and not is_written):
+                if old.memory is None and not is_written:
                     raise Unlike  # older than the call
                 storage = self._storages[old] = Storage(old.desc, memory=old.memory)
                 storage.constant = old.constant

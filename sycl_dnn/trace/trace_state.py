@@ -285,9 +285,10 @@ class TraceState:
         ]
 
     def scalar(self, dtype: str) -> Tensor:
-        """Return a host scalar that is passed at each call."""
-        desc = _core.MemoryDesc.host_scalar(dtypes.DATA_TYPES[dtype])
+        """Return the tensor of a number that is passed at each call."""
+        desc = layout.row_major((), dtype)
         storage = self._argument_storage(desc, scalar=True)
+        storage.dtype = str(dtype)
         return Tensor(self, storage, desc, dtype, (), strides=())
 
     def _argument_storage(self, desc: Any, **traits: bool) -> Storage:

@@ -123,7 +123,7 @@ class Storage:
         self.memory = memory
         #: Whether the content is the same in every call.
         self.constant = constant or memory is not None
-        #: Whether the argument is a host scalar, which is passed as bytes.
+        #: Whether the argument is a number, which calls pass as bytes.
         self.scalar = scalar
         #: Number of the repetition of a checkpointed function that wrote it; 0 for none.
         self.repeat = 0

@@ -144,7 +144,7 @@ class Fusion:
             if copy is None or copy.row != "reorder" or value in unit.form.sources:
                 continue
             src = copy.inputs["src"]
-            is_plain = not copy.attr.calls and src.strides is not None and not src.storage.scalar
+            is_plain = not copy.attr.calls and src.strides is not None
             is_whole = src.dtype == tensor.dtype and tensor.shape == copy.dst.shape == src.shape
             if not is_plain or not is_whole or not _is_same(tensor, copy.dst):
                 continue

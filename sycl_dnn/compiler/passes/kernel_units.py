@@ -229,7 +229,7 @@ class Units:
         work = node.meaning or node.pd
         self._held.append(work)
         views = [
-            (name, t.shape, t.strides, t.dtype, t.storage.scalar)
+            (name, t.shape, t.strides, t.dtype)
             for tensors in (node.inputs, node.outputs)
             for name, t in tensors.items()
         ]
@@ -278,8 +278,7 @@ def _function(node: Node) -> _Known | None:
 
 
 def _is_readable(tensor: Tensor) -> bool:
-    is_plain = tensor.strides is not None and not tensor.storage.scalar
-    return is_plain and tensor.dtype in ("float32", "bfloat16", "float16")
+    return tensor.strides is not None and tensor.dtype in ("float32", "bfloat16", "float16")
 
 
 def _kernel(nodes: Sequence[Node]) -> _Known | None:

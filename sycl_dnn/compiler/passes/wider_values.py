@@ -111,7 +111,7 @@ def with_places(node: Node, places: dict[int, Place]) -> Node | Refusal:
         return pd
     for name, tensor in (*inputs.items(), *outputs.items()):
         required = pd.desc_of(name)
-        if required and not tensor.storage.scalar and tensor.desc != required:
+        if required and tensor.desc != required:
             return Refusal(f"{node.row} would require {name} in another layout")
     return node.with_pd(pd, inputs=inputs, outputs=outputs)
 

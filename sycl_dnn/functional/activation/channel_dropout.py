@@ -5,13 +5,11 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import dpnp
-
 from sycl_dnn.call.operation import named, operation
-from sycl_dnn.functional.activation.dropout import dropped, generator, keep_mask, seed_of
+from sycl_dnn.functional.activation.dropout import dropped, seed_of
 from sycl_dnn.functional.activation.softmax import softmax
 from sycl_dnn.functional.arithmetic.binary import add, mul
 from sycl_dnn.functional.arithmetic.convert import converted
@@ -19,11 +17,13 @@ from sycl_dnn.functional.arithmetic.elementwise import check_float
 from sycl_dnn.functional.embeddings import one_hot
 from sycl_dnn.functional.reduction.extremes import argmax
 from sycl_dnn.functional.shape.reshaping import check_axis
+from sycl_dnn.lower.node_lowering import computed
+from sycl_dnn.ops.arithmetic import cast
+from sycl_dnn.ops.random_bits import gumbel, trials
 from sycl_dnn.trace.captured_inputs import of_this_call
 from sycl_dnn.trace.pointwise import linear_map
-from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
-from sycl_dnn.trace.views import reshape, transpose
+from sycl_dnn.trace.views import transpose
 
 if TYPE_CHECKING:
     from sycl_dnn.trace.frozen import Seed
@@ -35,8 +35,7 @@ _LOWEST = -1.7580993408473766
 def _mask(x: Tensor, seed: Tensor, p: float, n_lead: int) -> Tensor:
     """Draw a mask over the first ``n_lead`` axes of ``x``, which broadcasts to it."""
     shape = (*x.shape[:n_lead], *(1,) * (x.ndim - n_lead))
-    mask = keep_mask(x.trace, seed, math.prod(shape), p)
-    return reshape(converted(mask, str(x.dtype)), shape)
+    return computed(lambda node: cast(trials(node, shape, 1 - p), str(x.dtype)), seed)
 
 
 @operation
@@ -144,21 +143,6 @@ feature_alpha_dropout = _selu(
 # --- Gumbel noise
 
 
-class _Gumbel:
-    """Draws from the standard Gumbel distribution on the queue of a call."""
-
-    takes_queue = True
-
-    def __init__(self, shape: Sequence[int]) -> None:
-        self._shape = tuple(shape)
-
-    def __call__(self, seed: int, queue: Any) -> Any:
-        # In the open interval (0, 1): 24 bits are drawn and centered.
-        uniform = generator(seed, queue).uniform(0.0, 1.0, size=self._shape, dtype=dpnp.float32)
-        clipped = dpnp.clip(uniform, 2.0**-25, 1 - 2.0**-24)
-        return -dpnp.log(-dpnp.log(clipped))
-
-
 def _one_hot(soft: Tensor, axis: int) -> Tensor:
     """Return one-hot vectors at the maxima along an axis, with the gradient of ``soft``."""
 
@@ -176,9 +160,8 @@ def _gumbel_softmax(logits: Tensor, seed: Tensor, tau: float, hard: bool, dim: i
     axis = check_axis("gumbel_softmax", dim, logits.ndim)
     if not logits.size or not logits.ndim:
         return softmax(logits, axis)
-    out = Out(logits.shape, "float32")
-    (noise,) = logits.trace.array_call(_Gumbel(logits.shape), [seed], [out])
-    noisy = add(logits, converted(noise, str(logits.dtype)))
+    noise = computed(lambda node: cast(gumbel(node, logits.shape), str(logits.dtype)), seed)
+    noisy = add(logits, noise)
     soft = softmax(linear_map(noisy, 1 / tau), axis)
     return _one_hot(soft, axis) if hard else soft
 

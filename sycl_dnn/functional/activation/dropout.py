@@ -8,25 +8,22 @@ import json
 import threading
 from typing import Any
 
-import dpnp
 import numpy as np
 
-from sycl_dnn._dpnp import in_dtype
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.elementwise import check_float, written_over
 from sycl_dnn.ir.node import Node
 from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops.arithmetic import cast, where
+from sycl_dnn.ops.random_bits import trials
 from sycl_dnn.trace.captured_inputs import of_this_call
 from sycl_dnn.trace.frozen import Seed
-from sycl_dnn.trace.pointwise import linear_map, shown
+from sycl_dnn.trace.pointwise import linear_map
 from sycl_dnn.trace.refusals import NeedsArrays
-from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.torch_methods import is_torch, overwritten
 from sycl_dnn.trace.trace_state import running_trace
 from sycl_dnn.trace.values import Tensor
-from sycl_dnn.trace.views import axis_order
 
 _SEEDS = 2**63
 _DRAWN_ONCE = (
@@ -144,43 +141,15 @@ class NextSeed(Seed):
         return np.int64(next_seed()).tobytes()
 
 
-def generator(seed: int, queue: Any) -> Any:
-    """Return dpnp's generator on a queue, seeded with both 32-bit halves."""
-    return dpnp.random.RandomState((seed ^ (seed >> 32)) & 0xFFFFFFFF, sycl_queue=queue)
-
-
-class _KeepMask:
-    """Draws a mask (1, N) of elements to keep, on the queue of the call."""
-
-    takes_queue = True
-
-    def __init__(self, n: int, p: float) -> None:
-        self._n = n
-        self._p = p
-
-    def __call__(self, seed: int, queue: Any) -> Any:
-        state = generator(seed, queue)
-        uniform = state.uniform(0.0, 1.0, size=(1, self._n), dtype=dpnp.float32)
-        return in_dtype(uniform >= self._p, "u1")
-
-
-def keep_mask(trace: Any, seed: Tensor, n: int, p: float) -> Tensor:
-    """Record the draw of a (1, n) uint8 mask that is 0 with probability ``p``."""
-    return trace.array_call(_KeepMask(n, p), [seed], [Out((1, n), "uint8")])[0]
-
-
 def _dropped(x: Tensor, p: float, seed: Tensor) -> Tensor:
     # oneDNN's own dropout keeps or drops groups of four neighboring elements together.
-    flat_mask = keep_mask(x.trace, seed, x.size, p)
-    order = axis_order(x, x.ndim)
-    mask = shown(flat_mask, x.shape, order, "uint8")
     wide = dtypes.wide(x.dtype)
 
-    def masked(node: Node, is_kept: Node) -> Node:
+    def masked(node: Node, seed: Node) -> Node:
         scaled = cast(node, wide) * (1 / (1 - p))
-        return cast(where(cast(is_kept, "bool"), scaled, scaled * 0), x.dtype)
+        return cast(where(trials(seed, x.shape, 1 - p), scaled, scaled * 0), x.dtype)
 
-    return computed(masked, x, mask)
+    return computed(masked, x, seed)
 
 
 @operation
@@ -250,9 +219,9 @@ def dropout(
         Write the result into ``input`` and return it. In a traced function the input, and tensors
         that share its memory, stand for the result from then on.
     seed : int or Seed, optional
-        The same seed drops the same elements if shapes and layouts are equal. A new seed does not
-        retrace; in ``vjp``, pass ``sycl_dnn.Seed(number)`` to achieve that. By default every call
-        draws the next seed of the generator that ``manual_seed`` seeds.
+        The same seed drops the same elements if shapes are equal, on every device. A new seed does
+        not retrace; in ``vjp``, pass ``sycl_dnn.Seed(number)`` to achieve that. By default every
+        call draws the next seed of the generator that ``manual_seed`` seeds.
     out : dpnp.ndarray or Array, optional
         Overwritten and returned; shape and dtype of the input.
 
@@ -270,8 +239,9 @@ def dropout(
 
     Notes
     -----
-    Random numbers are drawn by dpnp on the device. oneDNN's dropout attribute is not used, because
-    on CPUs it drops elements in groups of four.
+    Random numbers are functions of the seed and of the place of an element, which kernels compute
+    where they are needed. oneDNN's dropout attribute is not used, because on CPUs it drops elements
+    in groups of four.
 
     Source: Srivastava et al., "Dropout: A Simple Way to Prevent Neural Networks from Overfitting",
     2014.

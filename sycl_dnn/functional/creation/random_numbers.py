@@ -8,20 +8,23 @@ from typing import TYPE_CHECKING, Any
 import dpnp
 import numpy as np
 
-from sycl_dnn.call.operation import named
+from sycl_dnn.call.operation import named, operation
 from sycl_dnn.device import default_queue
-from sycl_dnn.functional.activation.dropout import NextSeed, generator, next_seed
+from sycl_dnn.functional.activation.dropout import NextSeed, next_seed
 from sycl_dnn.functional.arithmetic.binary import mul, sub
 from sycl_dnn.functional.arithmetic.comparison import clamp, lt
-from sycl_dnn.functional.arithmetic.convert import asarray, astype, constant_call, converted
+from sycl_dnn.functional.arithmetic.convert import asarray, astype
 from sycl_dnn.functional.arithmetic.elementwise import log, neg
 from sycl_dnn.functional.complex_numbers.complex_parts import view_as_complex
 from sycl_dnn.functional.creation.factories import LIKE, check_place, documented, shape_of
-from sycl_dnn.functional.index.ordering import topk
+from sycl_dnn.functional.index.ordering import argsort, topk
 from sycl_dnn.functional.reduction.extremes import argmax
 from sycl_dnn.functional.shape.arrangement import broadcast_to
 from sycl_dnn.functional.shape.reshaping import checked_int, unsqueeze
+from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
+from sycl_dnn.ops.random_bits import integers, normal, uniform
+from sycl_dnn.trace import allocation
 from sycl_dnn.trace.captured_inputs import of_this_call
 from sycl_dnn.trace.module_arrays import in_manner
 from sycl_dnn.trace.trace_state import running_trace
@@ -30,33 +33,24 @@ from sycl_dnn.trace.values import Tensor
 if TYPE_CHECKING:
     from sycl_dnn.trace.array import Array
 
-#: Random bits per number in [0, 1) of a narrow dtype: more would round up to 1.
-_BITS = {"bfloat16": 8, "float16": 11}
+
+@operation
+def _drawn_from(seed, shape, draw, values):
+    return computed(lambda node: draw(node, shape, *values), seed)
 
 
-class _Draw:
-    """Draws random numbers on the queue of a call, from a seed."""
-
-    takes_queue = True
-
-    def __init__(self, shape: tuple[int, ...], dtype: str, is_normal: bool) -> None:
-        self._shape = shape
-        self._dtype = dtype
-        self._is_normal = is_normal
-        self.__qualname__ = "randn" if is_normal else "rand"
-
-    def __call__(self, seed: int, queue: Any) -> Any:
-        wide = dtypes.wide(self._dtype)
-        if 0 in self._shape:
-            return dpnp.zeros(self._shape, dtype=wide, sycl_queue=queue)
-        state = generator(seed, queue)
-        # oneMKL rounds up to the bound, about once in 2**25 numbers.
-        one = 1.0 if self._is_normal else float(np.nextafter(np.ones((), wide), 0))
-        draw = state.normal if self._is_normal else state.uniform
-        result = draw(0.0, one, size=self._shape or (1,), dtype=getattr(dpnp, wide))
-        bits = None if self._is_normal else _BITS.get(self._dtype)
-        result = result if bits is None else dpnp.floor(result * 2**bits) / 2**bits
-        return result.reshape(self._shape)
+def _recorded(
+    trace: Any, queue: Any, shape: tuple[int, ...], draw: Any, values: Any, drawn: str, dtype: str
+) -> Any:
+    """Draw numbers from the next seed and convert them, or record that every call does."""
+    if trace is not None:
+        # A trace keeps the seed object, which is evaluated in every call.
+        return astype(_drawn_from(trace.capture(NextSeed()), shape, draw, values), dtype)
+    seed = allocation.wrap(allocation.scalar(next_seed(), np.dtype("int64"), queue))
+    # Not in the memory of the seed, which the host wrote.
+    keywords = {"out": dpnp.empty(shape, dtype=drawn, sycl_queue=queue)}
+    result = _drawn_from(seed, shape, draw, values, **keywords)
+    return in_manner(result if drawn == dtype else asarray(result, dtype))
 
 
 def _drawn(name: str, shape: tuple[int, ...], dtype: Any, trace: Any, queue: Any) -> Any:
@@ -67,17 +61,8 @@ def _drawn(name: str, shape: tuple[int, ...], dtype: Any, trace: Any, queue: Any
         return view_as_complex(mul(pairs, 0.5**0.5) if name.startswith("randn") else pairs)
     if not dtypes.is_float(dtype):
         raise TypeError(f"{name}: dtype must be floating-point, got {dtype}")
-    draw = _Draw(shape, dtype, name.startswith("randn"))
-    if trace is None:
-        result = draw(next_seed(), queue)
-        return in_manner(result if result.dtype == dtype else asarray(result, dtype))
-    return _recorded(trace, draw, shape, dtypes.wide(dtype), dtype)
-
-
-def _recorded(trace: Any, draw: Any, shape: tuple[int, ...], drawn_dtype: str, dtype: str) -> Any:
-    # A trace keeps the seed object, which is evaluated in every call.
-    seed = trace.capture(NextSeed())
-    return converted(constant_call(trace, draw, [seed], shape, drawn_dtype), dtype)
+    draw = normal if name.startswith("randn") else uniform
+    return _recorded(trace, queue, shape, draw, (dtype,), dtypes.wide(dtype), dtype)
 
 
 def _new(name: str, size: tuple[Any, ...], dtype: Any, device: Any) -> Any:
@@ -150,47 +135,12 @@ randn_like = _likeness("randn_like", "of the standard normal distribution")
 # --- randint, randperm, bernoulli
 
 
-class _Integers:
-    """Draws integers in [low, high) on the queue of a call, from a seed."""
-
-    takes_queue = True
-
-    def __init__(self, shape: tuple[int, ...], low: int, high: int) -> None:
-        self._shape, self._low, self._range = shape, low, high - low
-        self.__qualname__ = "randint"
-
-    def __call__(self, seed: int, queue: Any) -> Any:
-        if 0 in self._shape:
-            return dpnp.zeros(self._shape, dtype="int64", sycl_queue=queue)
-        state = generator(seed, queue)
-        high, low = (state.uniform(0.0, 1.0, size=self._shape or (1,), dtype=dpnp.float32)
-                     for _ in range(2))  # fmt: skip
-        # 48 bits from two draws, so that every integer of a large range can occur.
-        bits = dpnp.floor(high * 2.0**24).astype("int64") * 2**24
-        bits = bits + dpnp.floor(low * 2.0**24).astype("int64")
-        return (self._low + bits % self._range).reshape(self._shape)
-
-
-class _Permutation:
-    """Draws a permutation of n on the queue of a call, from a seed."""
-
-    takes_queue = True
-
-    def __init__(self, n: int) -> None:
-        self._draw = _Integers((n,), 0, 2**48)
-        self.__qualname__ = "randperm"
-
-    def __call__(self, seed: int, queue: Any) -> Any:
-        return dpnp.argsort(self._draw(seed, queue)).astype("int64")
-
-
-def _of_integers(name: str, draw: Any, shape: tuple[int, ...], dtype: Any, device: Any) -> Any:
+def _of_integers(name: str, shape: Any, first: int, n: int, dtype: Any, device: Any) -> Any:
     dtype, trace = dtypes.name_of(dtype or "int64"), running_trace()
-    if trace is None:
-        integers = draw(next_seed(), default_queue(device))
-        return in_manner(integers if dtype == "int64" else asarray(integers, dtype))
-    check_place(name, trace, device)
-    return _recorded(trace, draw, shape, "int64", dtype)
+    if trace is not None:
+        check_place(name, trace, device)
+    queue = default_queue(device) if trace is None else None
+    return _recorded(trace, queue, shape, integers, (first, n), "int64", dtype)
 
 
 _RAISES = "ValueError\n    The range is empty, or a size is negative."
@@ -217,7 +167,7 @@ def randint(
     if not 0 < last - first <= 2**48:
         raise ValueError(f"randint: high must be 1 to 2**48 more than low, got {first} and {last}")
     shape = shape_of("randint", (size,))
-    return _of_integers("randint", _Integers(shape, first, last), shape, dtype, device)
+    return _of_integers("randint", shape, first, last - first, dtype, device)
 
 
 @documented(dtype="int64 by default", returns="array (n,)", notes=_NOTES)
@@ -229,7 +179,8 @@ def randperm(n: int, *, dtype: Any = None, device: Any = None) -> dpnp.ndarray |
     n : int
     """
     count = checked_int("randperm", "n", n, 0)
-    return _of_integers("randperm", _Permutation(count), (count,), dtype, device)
+    keys = _of_integers("randperm", (count,), 0, 2**48, "int64", device)
+    return in_manner(astype(argsort(keys), dtypes.name_of(dtype or "int64")))
 
 
 def bernoulli(input: dpnp.ndarray | Array) -> dpnp.ndarray | Array:

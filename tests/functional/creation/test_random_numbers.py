@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random numbers of functions that capture all their arrays, and the bounds of numbers."""
 
+import math
+
 import dpnp
 import numpy as np
 import pytest
@@ -9,7 +11,8 @@ from functional.on_device import to_numpy
 import sycl_dnn
 from sycl_dnn import functional as F
 from sycl_dnn import nn
-from sycl_dnn.functional.creation import random_numbers
+from sycl_dnn.ops import random_bits
+from sycl_dnn.ops.creation import full
 
 #: Functions of an array that draw random numbers.
 DRAWS = {
@@ -57,13 +60,57 @@ def test_transforms_of_captured_arrays_alone_are_refused(transform, queue):
     assert sycl_dnn.vjp(lambda _: inner(x), x)[0].shape == (8,)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
-def test_numbers_are_less_than_one(dtype, queue, monkeypatch):
-    """Even if the generator returns its upper bound, as oneMKL's does once in 2**25 numbers."""
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("word", [0, 2**32 - 1])
+def test_numbers_of_extreme_words(word, dtype, queue, monkeypatch):
+    if dtype == "float64" and not queue.sycl_device.has_aspect_fp64:
+        pytest.skip("no float64")
 
-    class Generator:
-        def uniform(self, low, high, size, dtype):
-            return dpnp.full(size, high, dtype=dtype, sycl_queue=queue)
+    def words(seed, shape, count):
+        return [full(word, shape, "uint32")] * count
 
-    monkeypatch.setattr(random_numbers, "generator", lambda seed, queue: Generator())
-    assert (to_numpy(F.rand(8, dtype=dtype, device=queue)) < 1).all()
+    sycl_dnn.cache.clear()
+    with monkeypatch.context() as patched:
+        patched.setattr(random_bits, "words", words)
+        numbers = to_numpy(F.rand(8, dtype=dtype, device=queue)).astype("f8")
+        normal = to_numpy(F.randn(8, dtype=dtype, device=queue)).astype("f8")
+        integers = to_numpy(F.randint(-5, 2**48 - 5, (8,), device=queue))
+    sycl_dnn.cache.clear()
+    assert (numbers == 0).all() if not word else ((numbers > 0.99) & (numbers < 1)).all()
+    assert np.isfinite(normal).all()
+    np.testing.assert_array_equal(integers, 2**48 - 6 if word else -5)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "bfloat16"])
+def test_normal_numbers_follow_the_distribution(dtype, queue):
+    if dtype == "float64" and not queue.sycl_device.has_aspect_fp64:
+        pytest.skip("no float64")
+    n = 1 << 16
+    values = np.sort(to_numpy(F.randn(n, dtype=dtype, device=queue)).astype("f8"))
+    exact = np.array([0.5 * math.erfc(-v / math.sqrt(2)) for v in values])
+    limit = 2.5 / math.sqrt(n) + (2e-3 if dtype == "bfloat16" else 0)
+    assert np.abs(exact - (np.arange(n) + 0.5) / n).max() < limit
+
+
+def test_every_element_and_seed_has_its_own_numbers(queue):
+    x = dpnp.ones((16, 8, 4), dtype="f4", sycl_queue=queue)
+    draws = [to_numpy(F.dropout(x, seed=s)) for s in (3, 3, 3 + 2**32, 3 + 2**31, -1)]
+    np.testing.assert_array_equal(draws[0], draws[1])
+    assert all((draws[i] != draws[j]).any() for i in range(1, 5) for j in range(1, i))
+    turned = dpnp.ones((4, 16, 8), dtype="f4", sycl_queue=queue).transpose(1, 2, 0)
+    np.testing.assert_array_equal(to_numpy(F.dropout(turned, seed=3)), draws[0])
+    rows = draws[0].reshape(16, -1)
+    assert len({row.tobytes() for row in rows}) == len({row.tobytes() for row in rows.T[:16]}) == 16
+
+
+@pytest.mark.parametrize(
+    ("draw", "n_steps"),
+    [(F.dropout, 1), (F.dropout2d, 2), (lambda x: F.alpha_dropout(x, training=True), 2),
+     (lambda x: F.gumbel_softmax(x), 2), (F.rand_like, 1), (F.randn_like, 1), (F.bernoulli, 2),
+     (lambda x: F.randint(9, size=(2, 3)), 1)],
+)  # fmt: skip
+def test_numbers_are_drawn_by_kernels(draw, n_steps, queue):
+    x = dpnp.ones((2, 3, 4, 4), dtype="f4", sycl_queue=queue)
+    report = sycl_dnn.compile(draw).explain(x)
+    assert report.n_steps <= n_steps, str(report)
+    assert "dpnp" not in {part.way for part in report.parts}
