@@ -35,7 +35,6 @@ from sycl_dnn.ops.arithmetic import CLAMP, GE, ISNAN, cast, where
 from sycl_dnn.ops.creation import full, iota
 from sycl_dnn.trace.gradients import stopped
 from sycl_dnn.trace.pointwise import zeros
-from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import reshape
 
@@ -43,30 +42,17 @@ from sycl_dnn.trace.views import reshape
 INTEGERS = ("int8", "uint8", "int32")
 
 
-def _in_memory_of(input: Tensor, indices: Tensor) -> Tensor:
-    """Return indices, batched like ``input``, in its kind of USM memory."""
-    indices = unbatched(indices, input)
-    if input.storage.argument is None:
-        return indices
-    out = Out(indices.shape, "int64")
-    return input.trace.array_call(_moved, [indices, input], [out])[0]
-
-
-def _moved(indices: dpnp.ndarray, input: dpnp.ndarray) -> dpnp.ndarray:
-    return dpnp.asarray(indices, usm_type=input.usm_type)
-
-
 def maxima(input: Tensor, x: Tensor, runs: Any, with_indices: bool) -> Any:
     """Return the maxima over runs of ``x``, and their indices, batched like ``input``."""
     if x.is_float and x.trace.keeps_nan:
         result, positions = _with_nan(x, runs)
         result = unbatched(result, input)
-        return (result, _in_memory_of(input, positions)) if with_indices else result
+        return (result, unbatched(positions, input)) if with_indices else result
     # With indices, oneDNN has only the reference for bytes; float32 represents them exactly.
     wide = x.trace.convert(x, "float32") if with_indices and x.dtype in INTEGERS[:2] else x
     result, indices = pooled(wide, algorithm.pooling_max, runs, bool(with_indices))
     result = unbatched(x.trace.convert(result, x.dtype), input)
-    return result if indices is None else (result, _in_memory_of(input, indices))
+    return result if indices is None else (result, unbatched(indices, input))
 
 
 #: The second-lowest finite number, since oneDNN's accumulation starts from the lowest; the highest.

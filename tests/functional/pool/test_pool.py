@@ -164,6 +164,12 @@ def test_indices_have_the_usm_type_of_the_input(name, size, kind, queue):
     assert int((grad != 0).sum()) == actual.size
 
 
+def test_indices_are_not_copied_by_dpnp(queue):
+    x = dpnp.ones((1, 2, 4, 4), dtype="f4", sycl_queue=queue)
+    report = sycl_dnn.compile(lambda x: F.max_pool2d(x, 2, return_indices=True)).explain(x)
+    assert "dpnp" not in {part.way for part in report.parts}
+
+
 @pytest.mark.parametrize("shape", [(2, 3, 11), (2, 3, 9, 7), (1, 2, 5, 6, 6)])
 @pytest.mark.parametrize("kw", [{}, {"stride": 1, "padding": 1}, {"dilation": 2, "stride": 1}])
 @pytest.mark.sweep(4)
