@@ -10,15 +10,17 @@ from typing import Any
 import dpnp
 
 from sycl_dnn.call.operation import named, operation
-from sycl_dnn.functional.arithmetic.convert import constant_call, in_parts
+from sycl_dnn.functional.arithmetic.convert import in_parts
 from sycl_dnn.functional.arithmetic.operands import broadcasts_to
 from sycl_dnn.functional.index.selected import selected
 from sycl_dnn.functional.shape.reshaping import check_axes, check_axis, checked_int
 from sycl_dnn.ir.node import Node
 from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.ops import shape as nodes
-from sycl_dnn.ops.creation import triangle
-from sycl_dnn.ops.selection import FLIP
+from sycl_dnn.ops.arithmetic import cast
+from sycl_dnn.ops.creation import full, triangle
+from sycl_dnn.ops.scan import CUMSUM
+from sycl_dnn.ops.selection import FLIP, SCATTER_ADD
 from sycl_dnn.ops.selection import roll as roll_nodes
 from sycl_dnn.trace import pointwise, views
 from sycl_dnn.trace.refusals import value_of
@@ -269,12 +271,14 @@ def _repeat_interleave(input, repeats, dim, output_size):
     if repeats.size not in (1, n) or repeats.ndim > 1:
         raise ValueError(f"{name}: repeats must have 1 or {n} elements, got {repeats.shape}")
 
-    def numbers(counts: dpnp.ndarray) -> dpnp.ndarray:
-        ends = dpnp.cumsum(dpnp.broadcast_to(counts.ravel(), (n,)))
-        places = dpnp.arange(output_size, dtype=ends.dtype, sycl_queue=counts.sycl_queue)
-        return dpnp.searchsorted(ends, places, side="right").astype("int64")
+    def numbers(counts: Node) -> Node:
+        """Return how many slices end before each place."""
+        each = nodes.broadcast_to(cast(counts, "int64"), (n,))
+        ends = CUMSUM(each, axis=0, is_reversed=False)
+        n_ends = SCATTER_ADD(full(1, (n,), "int64"), ends, axis=0, shape=(output_size,))
+        return CUMSUM(n_ends, axis=0, is_reversed=False)
 
-    index = constant_call(input.trace, numbers, [repeats], (output_size,), "int64")
+    index = computed(numbers, repeats)
     aligned = tuple(output_size if a == axis else 1 for a in range(input.ndim))
     return selected(input, views.reshape(index, aligned), axis)
 

@@ -55,6 +55,15 @@ def test_repeat_counts_with_or_without_output_size(queue):
     np.testing.assert_array_equal(
         dpnp.asnumpy(pullback(dpnp.ones_like(y))[0]), [[2, 2], [0, 0], [3, 3]]
     )
+    report = sycl_dnn.compile(repeated).explain(x, counts)
+    assert "dpnp" not in {part.way for part in report.parts}
+    for dtype, few in (("int32", [0]), ("int64", [0, 2, 0, 0, 3, 0])):
+        values = dpnp.arange(len(few), dtype="f4", sycl_queue=queue)
+        times = dpnp.asarray(few, dtype=dtype, sycl_queue=queue)
+        result = F.repeat_interleave(values, times, 0)
+        np.testing.assert_array_equal(result.asnumpy(), np.repeat(np.arange(len(few)), few))
+    longer = F.repeat_interleave(x, counts, 0, output_size=6)
+    np.testing.assert_array_equal(longer.asnumpy(), np.vstack([expected, [[np.nan] * 2]]))
     with pytest.raises(TypeError, match="repeat_interleave: output_size must be given"):
         sycl_dnn.compile(lambda x, c: F.repeat_interleave(x, c, 0))(x, counts)
     y, _ = sycl_dnn.vjp(lambda x, c: F.repeat_interleave(x, c, 0), x, counts)
