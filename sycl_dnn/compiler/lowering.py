@@ -336,7 +336,8 @@ def traced(
 
 def _size_of(node: Node) -> int:
     """Return the size in bytes of what a step reads and writes."""
-    return sum(t.desc.get_size() for t in (*node.inputs.values(), *node.outputs.values()))
+    tensors = (*node.inputs.values(), *node.outputs.values())
+    return sum(t.desc.get_size() for t in tensors if t.desc is not None)
 
 
 def _sharing(finals: list[Tensor], targets: dict[int, Any] | None) -> list[Tensor]:

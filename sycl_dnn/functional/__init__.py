@@ -336,9 +336,10 @@ from sycl_dnn.functional.shape.reshaping import (
 )
 from sycl_dnn.functional.vision.boxes import nms, roi_align
 from sycl_dnn.functional.vision.grids import affine_grid, grid_sample
+from sycl_dnn.lower import dense_copies
 from sycl_dnn.trace import functions
 
-functions.provide(sys.modules[__name__], selected)
+functions.provide(sys.modules[__name__], selected, dense_copies)
 docstring_examples.attach(globals())
 
 for _function in filter(inspect.isfunction, list(globals().values())):

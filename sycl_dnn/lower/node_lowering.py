@@ -382,13 +382,13 @@ class Lowering:
         strides += [coordinate_strides(node, len(shape)) for node in reads.places]
         in_order_of_memory = [[array_strides[k] for k in order] for array_strides in strides]
         grid = grid_of([shape[k] for k in order], in_order_of_memory)
-        tensors = self._launched(nodes, reads, [*operands, *sources], outs, grid)
+        tensors = self.launched(nodes, reads, [*operands, *sources], outs, grid)
         self._tensors |= zip(nodes, tensors, strict=True)
         for node, tensor in zip(nodes, tensors, strict=True):
             if node.operation is BROADCAST and node.inputs[0] in self._tensors:
                 note_repeated(tensor, self._tensors[node.inputs[0]])
 
-    def _launched(
+    def launched(
         self,
         nodes: Sequence[Node],
         reads: Reads,

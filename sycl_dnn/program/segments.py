@@ -324,7 +324,9 @@ class Segment:
         if register not in self._places:
             self._places[register] = len(self.reads)
             self.reads.append(register)
-        return self._add(("array", self._places[register], tensor.offset, tensor.desc))
+        # Kernels alone read arrays without a descriptor: they are given the address.
+        desc = tensor.desc or layout.row_major((), "uint8")
+        return self._add(("array", self._places[register], tensor.offset, desc))
 
     def _add(self, value: tuple[Any, ...]) -> int:
         key = value if value[0] != "memory" else ("memory", id(value[1]))

@@ -12,7 +12,7 @@ import dpnp
 from sycl_dnn import _core, errors
 from sycl_dnn.onednn import dtypes, reference_code
 from sycl_dnn.onednn.avoidance import writes_transposed_into_gaps
-from sycl_dnn.trace import layout, policy
+from sycl_dnn.trace import functions, layout, policy
 from sycl_dnn.trace.descriptors import (
     NARROW,
     parameters_of,
@@ -463,8 +463,11 @@ class Trace(TraceState):
         """Return a copy of an argument whose strides oneDNN cannot describe; others unchanged."""
         if tensor.desc is not None or not layout.can_describe(tensor.dtype):
             return tensor
-        dense = Out(tensor.shape, str(tensor.dtype))
-        return self.array_call(dpnp.ascontiguousarray, [tensor], [dense], lambda *_: {})[0]
+        try:
+            return functions.dense_copy(tensor)  # type: ignore[no-any-return]
+        except NotImplementedError:  # so large that kernels do not index it
+            dense = Out(tensor.shape, str(tensor.dtype))
+            return self.array_call(dpnp.ascontiguousarray, [tensor], [dense], lambda *_: {})[0]
 
     def _as_array(self, tensor: Tensor) -> Tensor:
         """Return the tensor in a form that dpnp can read."""

@@ -86,6 +86,52 @@ def test_empty_arrays_may_be_written_to(queue, shape):
     assert F.add(x, x, out=out) is out
 
 
+DTYPES = [
+    "bool", "int8", "uint8", "int16", "int32", "int64", "uint32", "float16", "float32", "float64",
+    "complex64", "complex128",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("view", VIEWS)
+def test_elements_of_every_dtype_are_moved_as_bits(queue, view, dtype):
+    if dtype in ("float64", "complex128") and not queue.sycl_device.has_aspect_fp64:
+        pytest.skip("no float64")
+    bits = np.random.default_rng(3).integers(0, 256, (6, 9, np.dtype(dtype).itemsize), np.uint8)
+    values = (bits % 2 if dtype == "bool" else bits).view(dtype)[..., 0]
+    x = VIEWS[view](dpnp.asarray(values, sycl_queue=queue))
+    expected = np.ascontiguousarray(VIEWS[view](values))
+    for call in (F.unsqueeze, sycl_dnn.compile(F.unsqueeze)):
+        actual = dpnp.asnumpy(call(x, 0))[0]
+        assert actual.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float8_e4m3"])
+@pytest.mark.parametrize("view", VIEWS)
+def test_elements_of_carried_dtypes_are_moved_as_bits(queue, view, dtype):
+    kind = np.uint16 if dtype == "bfloat16" else np.uint8
+    values = np.random.default_rng(4).integers(0, np.iinfo(kind).max, (6, 9), kind)
+    x = sycl_dnn.Array(VIEWS[view](dpnp.asarray(values, sycl_queue=queue)), dtype)
+    actual = dpnp.asnumpy(F.unsqueeze(x, 0).data)[0]
+    assert actual.tobytes() == np.ascontiguousarray(VIEWS[view](values)).tobytes()
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_kernels_copy_arrays_that_they_can_index(queue, view, monkeypatch):
+    values = np.arange(45.0, dtype="f4").reshape(5, 9)
+    x, expected = VIEWS[view](dpnp.asarray(values, sycl_queue=queue)), VIEWS[view](values)
+    report = sycl_dnn.compile(F.exp).explain(x)
+    assert "dpnp" not in {part.way for part in report.parts}
+
+    def refuse(grid, name):
+        raise NotImplementedError(name)
+
+    sycl_dnn.cache.clear()
+    monkeypatch.setattr("sycl_dnn.kernels.elementwise_schedule.Grid.check", refuse)
+    np.testing.assert_array_equal(dpnp.asnumpy(F.unsqueeze(x, 0))[0], expected)
+    assert "dpnp" in {p.way for p in sycl_dnn.compile(lambda x: F.unsqueeze(x, 0)).explain(x).parts}
+
+
 @pytest.mark.parametrize("usm_type", ["device", "shared", "host"])
 def test_results_keep_the_usm_type(queue, usm_type):
     place = {"sycl_queue": queue, "usm_type": usm_type}
