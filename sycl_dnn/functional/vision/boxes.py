@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +11,6 @@ from typing import Any
 import dpnp
 import numpy as np
 
-from sycl_dnn._dpnp import in_dtype
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.binary import mul
 from sycl_dnn.functional.arithmetic.convert import astype, converted
@@ -21,12 +21,32 @@ from sycl_dnn.functional.embeddings import embedding
 from sycl_dnn.functional.reduction.sums import sum as summed
 from sycl_dnn.functional.shape.joining import cat, join
 from sycl_dnn.functional.shape.reshaping import checked_int
+from sycl_dnn.ir.node import Node, Shape, number
+from sycl_dnn.lower.node_lowering import all_computed
 from sycl_dnn.onednn import dtypes
+from sycl_dnn.ops.arithmetic import (
+    CEIL,
+    CLAMP,
+    EQ,
+    FLOOR,
+    GE,
+    LE,
+    LOGICAL_AND,
+    LT,
+    MAXIMUM,
+    MINIMUM,
+    REMAINDER,
+    cast,
+    where,
+)
+from sycl_dnn.ops.creation import iota
+from sycl_dnn.trace.gradients import stopped
 from sycl_dnn.trace.pointwise import zeros
 from sycl_dnn.trace.refusals import value_of
-from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
-from sycl_dnn.trace.views import filled, reshape, transpose
+from sycl_dnn.trace.views import filled, narrow, reshape, transpose
+
+Pair = tuple[int, int]
 
 
 def _wide(name: str, argument: str, x: Any) -> dpnp.ndarray:
@@ -107,65 +127,69 @@ def nms(boxes: Tensor, scores: Tensor, iou_threshold: float) -> dpnp.ndarray:
 # --- roi_align
 
 
-def _corners_and_sides(boxes: dpnp.ndarray, scale: float, aligned: bool) -> tuple[Any, Any]:
-    """Return the first corners and the sides of boxes, rows first, in pixels."""
+def _corners_and_sides(corners: Sequence[Any], scale: float, aligned: bool, maximum: Any) -> Any:
+    """Return the first corners and the sides of boxes, rows first, in pixels.
+
+    ``corners`` are arrays x1, y1, x2, y2, or nodes, of which ``maximum`` is that with 1.
+    """
     offset = 0.5 if aligned else 0.0
-    x1, y1, x2, y2 = (boxes[:, i] * scale - offset for i in (1, 2, 3, 4))
+    x1, y1, x2, y2 = (corner * scale - offset for corner in corners)
     sides = [y2 - y1, x2 - x1]
-    return (y1, x1), sides if aligned else [dpnp.maximum(s, 1) for s in sides]
+    return (y1, x1), sides if aligned else [maximum(s) for s in sides]
 
 
-class _Samples:
-    """The pixels and weights from which samples of boxes are interpolated; index n is outside."""
+def _neighbor(
+    start: Node, step: Node, count: Node, n: int, sample: Node, bin_index: Node, is_second: Node
+) -> tuple[Node, Node, Node]:
+    """Return position, weight and validity of the pixels before or after samples on an axis."""
 
-    def __init__(
-        self, shape: Sequence[int], size: tuple[int, int], scale: float, counts: Any,
-        is_fixed: bool, aligned: bool,
-    ) -> None:  # fmt: skip
-        self._shape, self._size, self._scale = shape, size, scale
-        #: Samples along both sides of a bin; the maximum if they are not fixed.
-        self._counts, self._is_fixed, self._aligned = counts, is_fixed, aligned
+    def of(value: float) -> Node:
+        return number(value, start.dtype)
 
-    def _along(self, start: Any, length: Any, axis: int) -> tuple[Any, ...]:
-        """Return positions, weights, validity and counts of one axis, (boxes, bins * samples)."""
-        n_bins, max_samples, n = self._size[axis], self._counts[axis], self._shape[2 + axis]
-        like = {"dtype": start.dtype, "sycl_queue": start.sycl_queue}
-        step = length / n_bins
-        count = dpnp.full(step.shape, max_samples, **like) if self._is_fixed else dpnp.ceil(step)
-        bin_index = dpnp.repeat(dpnp.arange(n_bins, **like), max_samples)[None]
-        sample = dpnp.tile(dpnp.arange(max_samples, **like), n_bins)[None]
-        n_samples = count[:, None]
-        # In torchvision's order: rounding decides which samples are outside.
-        within = (sample + 0.5) * step[:, None] / dpnp.maximum(n_samples, 1)
-        coordinates = start[:, None] + bin_index * step[:, None] + within
-        is_inside = (coordinates >= -1) & (coordinates <= n) & (sample < n_samples)
-        coordinates = dpnp.clip(coordinates, 0, n - 1)
-        floor = dpnp.floor(coordinates)
-        fraction = coordinates - floor
-        neighbors = [floor.astype("int64"), dpnp.minimum(floor + 1, n - 1).astype("int64")]
-        return neighbors, [1 - fraction, fraction], is_inside, count
+    sample, bin_index = cast(sample, start.dtype), cast(bin_index, start.dtype)
+    # In torchvision's order: rounding decides which samples are outside.
+    within = (sample + 0.5) * step / MAXIMUM(count, of(1))
+    at = start + bin_index * step + within
+    is_inside = LOGICAL_AND(LOGICAL_AND(GE(at, of(-1)), LE(at, of(n))), LT(sample, count))
+    at = CLAMP(at, low=0.0, high=float(n - 1))
+    floor = FLOOR(at)
+    place = where(is_second, MINIMUM(floor + 1, of(n - 1)), floor)
+    return cast(place, "int64"), where(is_second, at - floor, 1 - (at - floor)), is_inside
 
-    def __call__(self, boxes: dpnp.ndarray) -> list[dpnp.ndarray]:
-        (n, _, h, w), (rows, columns) = self._shape, self._size
-        (y1, x1), sides = _corners_and_sides(boxes, self._scale, self._aligned)
-        ys, wys, in_y, ny = self._along(y1, sides[0], 0)
-        xs, wxs, in_x, nx = self._along(x1, sides[1], 1)
-        image = dpnp.clip(boxes[:, 0], 0, n - 1).astype("int64")[:, None, None] * (h * w)
-        is_inside, outside = in_y[:, :, None] & in_x[:, None, :], dpnp.full_like(image, n * h * w)
-        scale = 1 / dpnp.maximum(ny * nx, 1)
-        is_valid = (boxes[:, 0] >= 0) & (boxes[:, 0] < n) & (sides[0] >= 0) & (sides[1] >= 0)
-        scale = in_dtype(dpnp.where(is_valid, scale, math.nan), scale.dtype)[:, None, None]
-        indices, weights = [], []
-        for y, wy in zip(ys, wys, strict=True):
-            for x, wx in zip(xs, wxs, strict=True):
-                index = image + y[:, :, None] * w + x[:, None, :]
-                indices.append(dpnp.where(is_inside, index, outside))
-                weights.append(wy[:, :, None] * wx[:, None, :] * scale)
-        split = (4, len(boxes), rows, self._counts[0], columns, self._counts[1])
-        order, shape = (0, 3, 5, 1, 2, 4), (-1, len(boxes) * rows * columns)
-        return [
-            dpnp.stack(v).reshape(split).transpose(order).reshape(shape) for v in (indices, weights)
-        ]
+
+def _samples(
+    box: Sequence[Node], shape: Shape, size: Pair, scale: float, counts: Pair, is_fixed: bool,
+    aligned: bool,
+) -> tuple[Node, Node]:  # fmt: skip
+    """Return the pixels from which samples are interpolated, and weights; pixel n is outside.
+
+    ``box`` are image and corners, (K, 1, 1) each. Results are (4, *counts, K, *size); ``counts``
+    are the samples along both sides of a bin, the most of any box if they are not fixed.
+    """
+    n, _, *image_size = shape
+    image, *corners = box
+    one, zero = number(1, image.dtype), number(0, image.dtype)
+    starts, sides = _corners_and_sides(corners, scale, aligned, lambda side: MAXIMUM(side, one))
+    neighbor = iota(4, 0, 6)
+    is_second = [GE(neighbor, number(2, "int32")), EQ(REMAINDER(neighbor, number(2, "int32")),
+                                                      number(1, "int32"))]  # fmt: skip
+    n_samples, parts = one, []
+    for axis, n_bins in enumerate(size):
+        step = sides[axis] / n_bins
+        count = number(counts[axis], image.dtype) if is_fixed else CEIL(step)
+        n_samples = n_samples * count
+        places = iota(counts[axis], 1 + axis, 6), iota(n_bins, 4 + axis, 6)
+        parts.append(
+            _neighbor(starts[axis], step, count, image_size[axis], *places, is_second[axis])
+        )
+    (y, wy, in_y), (x, wx, in_x) = parts
+    h, w = image_size
+    first = cast(CLAMP(image, low=0.0, high=float(n - 1)), "int64") * (h * w)
+    pixel = where(LOGICAL_AND(in_y, in_x), first + y * w + x, number(n * h * w, "int64"))
+    tests = [GE(image, zero), LT(image, number(n, image.dtype)), *(GE(s, zero) for s in sides)]
+    mean = where(functools.reduce(LOGICAL_AND, tests), 1 / MAXIMUM(n_samples, one),
+                 number(math.nan, image.dtype))  # fmt: skip
+    return pixel, wy * wx * mean
 
 
 @operation
@@ -183,11 +207,13 @@ def _roi_align(input, boxes, size, scale, counts, is_fixed, aligned):
     if 0 in shape or not input.size:
         return zeros(input.trace, shape, input.dtype)
     wide = dtypes.wide(input.dtype)
-    call = _Samples(input.shape, size, scale, counts, is_fixed, aligned)
     sample_shape = (4 * math.prod(counts), k * rows * columns)
-    indices, weights = input.trace.array_call(
-        call, [converted(boxes, wide)], [Out(sample_shape, "int64"), Out(sample_shape, wide)],
-        lambda entry, grads: {},
+    columns_of_boxes = transpose(stopped(converted(boxes, wide)), (1, 0))
+    box = [reshape(narrow(columns_of_boxes, 0, i, 1), (k, 1, 1)) for i in range(5)]
+    indices, weights = (
+        reshape(t, sample_shape) for t in all_computed(
+            lambda *box: _samples(box, input.shape, size, scale, counts, is_fixed, aligned), *box
+        )
     )  # fmt: skip
     table = reshape(transpose(converted(input, wide), (0, 2, 3, 1)), (n * h * w, channels))
     # Samples outside read a row of zeros: multiplying an infinite pixel by 0 would give NaN.
@@ -201,12 +227,12 @@ def _roi_align(input, boxes, size, scale, counts, is_fixed, aligned):
 def _with_image_index(boxes: Sequence[Any]) -> Any:
     """Convert lists of boxes (L, 4) per image to (K, 5) with the image index first."""
     rows = []
-    for number, each in enumerate(boxes):
+    for image, each in enumerate(boxes):
         if len(each.shape) != 2 or each.shape[1] != 4:
-            raise ValueError(f"roi_align: boxes[{number}] must have shape (L, 4), got {each.shape}")
+            raise ValueError(f"roi_align: boxes[{image}] must have shape (L, 4), got {each.shape}")
         # Narrow dtypes cannot represent image indices.
         wide: Any = each if each.dtype == "float64" else astype(each, "float32")
-        first: Any = full_like(wide[:, :1], float(number))
+        first: Any = full_like(wide[:, :1], float(image))
         rows.append(cat([first, wide], 1))
     return cat(rows)
 
@@ -225,8 +251,9 @@ def _sample_counts(
     if not len(boxes):
         return 1, 1
     # Computed as the samples are placed: different rounding could lose a sample.
-    wide = astype(boxes, dtypes.wide(dtype))
-    _, sides = _corners_and_sides(wide, scale, aligned)
+    wide: Any = astype(boxes, dtypes.wide(dtype))
+    corners = [wide[:, i] for i in range(1, 5)]
+    _, sides = _corners_and_sides(corners, scale, aligned, lambda side: dpnp.maximum(side, 1))
     counts = [dpnp.asnumpy(dpnp.ceil(s / n)) for s, n in zip(sides, size, strict=True)]
     largest = [max(float(c[np.isfinite(c)].max(initial=1)), 1.0) for c in counts]
     is_finite = all(np.isfinite(c).all() for c in counts)

@@ -152,3 +152,10 @@ def test_nms_keeps_the_best_of_overlapping_boxes(queue):
         sycl_dnn.compile(lambda b, s: F.nms(b, s, 0.5))(provided, scores)
     kept = sycl_dnn.grad(lambda b, s: b[F.nms(b, s, 0.5)].sum())(provided, scores)
     assert kept.asnumpy().tolist() == [[0] * 4, [1] * 4, [0] * 4, [0] * 4, [1] * 4]
+
+
+def test_samples_of_boxes_are_placed_by_kernels(queue):
+    x = dpnp.ones((1, 2, 5, 5), dtype="f4", sycl_queue=queue)
+    boxes = dpnp.asarray([[0, 1, 1, 4, 4]], dtype="f4", sycl_queue=queue)
+    report = sycl_dnn.compile(lambda x, b: F.roi_align(x, b, 2, 1.0, 2)).explain(x, boxes)
+    assert "dpnp" not in {part.way for part in report.parts}
