@@ -92,9 +92,6 @@ class Differentiated:
         # The forward pass returns them, since a seed must not be drawn again.
         self.reverse.captured, self.reverse.numbers = [], []
         trace.tape = []  # executables keep the trace
-        #: By argument of the reverse pass: the same argument of the forward pass.
-        numbers = enumerate(saved, len(seed_storages))
-        self.passed_on = {i: s.argument for i, s in numbers if s.argument is not None}
 
     def nested(self, gradients: Sequence[Any]) -> tuple[Any, ...]:
         """Return gradients nested like the arguments, None if there is none."""

@@ -54,21 +54,17 @@ class KnownFusions:
         self._capacity = capacity
         #: With what stands for the tensors of the nodes.
         self._found: OrderedDict[Any, tuple[Absorbed, list[Tensor]]] = OrderedDict()
-        #: Numbers of lookups and of hits.
-        self.n_asked = self.n_known = 0
 
     def absorbed(
         self, node: Node, readers: Sequence[Node], find: Callable[[], Absorbed]
     ) -> Absorbed:
         """Return the cached outcome of ``find()`` for a node and a chain of its readers."""
-        self.n_asked += 1
         tensors = _tensors(node, readers)
         key = _key(node, readers, tensors)
         if key is None:
             return find()
         cached = self._found.get(key)
         if cached is not None:
-            self.n_known += 1
             self._found.move_to_end(key)
             return _over(*cached, tensors)
         outcome, operands = find(), stand_ins(node.dst.trace, tensors)

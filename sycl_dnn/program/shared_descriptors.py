@@ -49,8 +49,6 @@ class Descriptors:
         self._by_pd: dict[int, _Cached] = {}
         self._refused: set[Any] = set()
         self._lock = threading.Lock()
-        #: Numbers of descriptors created and requested.
-        self.n_made = self.n_asked = 0
 
     def described(self, engine: Any, row: str, params: Mapping[str, Any], attr: Any) -> Any:
         """Return a shared descriptor.
@@ -81,7 +79,6 @@ class Descriptors:
             return None
 
     def _created(self, key: Any, engine: Any, row: str, params: Any, attr: Any) -> Any:
-        self.n_made += 1
         pd = getattr(_core, row)(engine, **params, attr=attr)
         # Descriptors that warn are recreated, so that they warn again.
         return pd if faults.warned_of(pd) else self._keep(key, pd).pd
@@ -138,7 +135,6 @@ class Descriptors:
         return len(self._cache)
 
     def _key(self, engine: Any, row: str, params: Mapping[str, Any], attr: Any) -> Any:
-        self.n_asked += 1
         settings = () if attr is None else tuple((n, _exact(a)) for n, a in attr.calls)
         return (engine, row, settings, *((n, _exact(v)) for n, v in params.items()))
 

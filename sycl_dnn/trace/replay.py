@@ -242,8 +242,6 @@ class Replays:
         self._capacity = capacity
         #: None for calls that cannot be replayed.
         self._templates: OrderedDict[Any, Template | None] = OrderedDict()
-        #: The number of calls, and how many of them were replayed.
-        self.n_calls = self.n_replayed = 0
 
     def call(
         self,
@@ -258,7 +256,6 @@ class Replays:
 
         ``function`` represents the body in keys. What is not ``is_taped`` has no gradient.
         """
-        self.n_calls += 1
         operands: list[Tensor] = []
         first: dict[int, int] = {}
         try:
@@ -275,7 +272,6 @@ class Replays:
         template = self._templates[key]
         if template is None:
             return body(*args, **kwargs)
-        self.n_replayed += 1
         return template.replay(trace, operands)
 
     def _recorded(
