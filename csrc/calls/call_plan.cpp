@@ -75,7 +75,7 @@ bool submit_call(const ArrayTypes &types, const CallPlan &plan, const Stream &st
     if (plan.sequence)
         run_partitions(*plan.sequence, stream, addresses, std::move(owners));
     else
-        run_over(*plan.program, stream, {std::move(addresses), {}}, std::move(owners));
+        run_over(*plan.program, stream, addresses, std::move(owners));
     return true;
 }
 

@@ -9,7 +9,7 @@ namespace sycl_dnn {
 
 // What a forward pass saves for its reverse pass, as a tuple: stream, pool, memory class of
 // results, a tuple of arrays, and frozen arrays by argument index, or None. Arrays are
-// usm_ndarrays, dpctl.memory objects, or bytes of host scalars.
+// usm_ndarrays or dpctl.memory objects.
 py::tuple saved_values(const CallFrame &frame, const CallPlan &plan, const py::object &stream,
                        const py::object &pool);
 // A pullback over the saved values: an instance of `type`, as its `__init__` would create it.

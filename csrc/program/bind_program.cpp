@@ -12,10 +12,9 @@ namespace {
 Program::value value_of(const py::tuple &row, size_t n_arguments) {
     Program::value v;
     const auto kind = row[0].cast<std::string>();
-    v.storage = kind == "array"    ? Program::place::array
-                : kind == "arena"  ? Program::place::arena
-                : kind == "scalar" ? Program::place::scalar
-                                   : Program::place::memory;
+    v.storage = kind == "array"   ? Program::place::array
+                : kind == "arena" ? Program::place::arena
+                                  : Program::place::memory;
     v.layout = row[3].cast<desc>();
     v.index = v.offset = 0;
     if (v.storage == Program::place::memory) {
@@ -24,9 +23,7 @@ Program::value value_of(const py::tuple &row, size_t n_arguments) {
         v.index = row[1].cast<size_t>();
         v.offset = row[2].cast<size_t>();
     }
-    const bool is_argument =
-        v.storage == Program::place::array || v.storage == Program::place::scalar;
-    if (is_argument && v.index >= n_arguments)
+    if (v.storage == Program::place::array && v.index >= n_arguments)
         throw invalid_arguments("Program: values must name one of the " +
                                 std::to_string(n_arguments) + " arguments, got number " +
                                 std::to_string(v.index));
@@ -115,8 +112,8 @@ void bind_program(py::module_ &m) {
              py::arg("n_arguments"), py::arg("arena_bytes"))
         .def("run", &run_program, py::arg("stream"), py::arg("arrays"),
              py::arg("depends") = py::tuple(),
-             "Submit with the arrays (objects that have ``_pointer``) and the bytes of the host "
-             "scalars, by number; return the event of completion. Layouts are not checked.")
+             "Submit with the arrays, objects that have ``_pointer``; return the event of "
+             "completion. Layouts are not checked.")
         .def_readonly("arena_bytes", &Program::arena_bytes)
         .def_property_readonly("n_steps", [](const Program &p) { return p.steps.size(); });
     bind_kernel(m);

@@ -64,12 +64,6 @@ Program::frame Program::make_frame() const {
     for (const value &v : values) {
         if (v.storage == place::memory) {
             new_frame.memories.push_back(v.memory);
-        } else if (v.storage == place::scalar) {
-            std::string zeros(v.layout.get_size(), '\0');
-            dnnl_memory_t handle;
-            check(dnnl_memory_create_host_scalar(&handle, v.layout.get(), zeros.data()),
-                  "could not create a host scalar");
-            new_frame.memories.emplace_back(handle);
         } else {
             new_frame.memories.push_back(dnnl::sycl_interop::make_memory(
                 v.layout, engine.handle, dnnl::sycl_interop::memory_kind::usm, nullptr));
@@ -97,8 +91,8 @@ static constexpr size_t frames_examined = 16;
 bool Program::is_placed(const frame &f, const arguments &args, char *arena) const {
     for (size_t i = 0; i < values.size(); ++i) {
         const value &v = values[i];
-        if (v.storage != place::array && v.storage != place::arena) continue;
-        const char *start = v.storage == place::arena ? arena : args.arrays[v.index];
+        if (v.storage == place::memory) continue;
+        const char *start = v.storage == place::arena ? arena : args[v.index];
         if (f.addresses[i] != start + v.offset) return false;
     }
     return true;
@@ -136,13 +130,6 @@ class Program::frame_lease {
     frame &lent;
 };
 
-static const std::string &bytes_of(const Program::value &v, const Program::arguments &args) {
-    if (v.index < args.scalars.size() && args.scalars[v.index].size() == v.layout.get_size())
-        return args.scalars[v.index];
-    throw invalid_arguments("Program: argument " + std::to_string(v.index) + " must be " +
-                            std::to_string(v.layout.get_size()) + " bytes of a host scalar");
-}
-
 void Program::place_values(frame &f, const arguments &args, char *arena) const {
     bool is_changed = !f.is_placed;
     f.is_placed = false;
@@ -150,12 +137,7 @@ void Program::place_values(frame &f, const arguments &args, char *arena) const {
         const value &v = values[i];
         if (v.storage == place::memory) continue;
         dnnl_memory_t handle = f.memories[i].get();
-        if (v.storage == place::scalar) {
-            check(dnnl_memory_set_host_scalar_value(handle, bytes_of(v, args).data()),
-                  "could not set a host scalar");
-            continue;
-        }
-        char *address = (v.storage == place::arena ? arena : args.arrays[v.index]) + v.offset;
+        char *address = (v.storage == place::arena ? arena : args[v.index]) + v.offset;
         if (f.addresses[i] == address) continue;
         check(dnnl_memory_set_data_handle(handle, address), "could not set the address of a value");
         f.addresses[i] = address;

@@ -18,10 +18,10 @@ namespace sycl_dnn {
 // are validated at creation; a call only provides the arrays.
 class Program {
   public:
-    enum class place { array, arena, memory, scalar };
+    enum class place { array, arena, memory };
     struct value {
         place storage;
-        size_t index;   // of the array or scalar among a call's arguments
+        size_t index;   // of the array among a call's arguments
         size_t offset;  // bytes from the start of the array or arena
         desc layout;
         dnnl::memory memory;  // place::memory only
@@ -31,11 +31,8 @@ class Program {
         Kernel *kernel;
         std::vector<std::pair<int, int>> args;  // oneDNN's argument id, value
     };
-    // Addresses by array, and bytes of scalars by value.
-    struct arguments {
-        std::vector<char *> arrays;
-        std::vector<std::string> scalars;
-    };
+    // Addresses by array.
+    using arguments = std::vector<char *>;
 
     Program(const Engine &engine, std::vector<value> values, std::vector<step> steps,
             size_t n_arguments, size_t arena_bytes, const py::object &owners);

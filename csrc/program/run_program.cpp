@@ -15,22 +15,13 @@ char *address_of(py::handle array) {
     return static_cast<char *>(value);
 }
 
-// Arrays provide their address; host scalars are bytes in the value's data type.
 Program::arguments arguments_of(const Program &p, const py::list &arrays) {
     const size_t n = arrays.size();
     if (n != p.n_arguments)
         throw invalid_arguments("Program: arrays must be " + std::to_string(p.n_arguments) +
                                 " in number, got " + std::to_string(n));
-    Program::arguments result{std::vector<char *>(n, nullptr), {}};
-    for (size_t i = 0; i < n; ++i) {
-        PyObject *item = PyList_GET_ITEM(arrays.ptr(), i);
-        if (PyBytes_CheckExact(item)) {
-            result.scalars.resize(n);
-            result.scalars[i] = py::reinterpret_borrow<py::bytes>(item);
-            continue;
-        }
-        result.arrays[i] = address_of(item);
-    }
+    Program::arguments result(n);
+    for (size_t i = 0; i < n; ++i) result[i] = address_of(PyList_GET_ITEM(arrays.ptr(), i));
     return result;
 }
 

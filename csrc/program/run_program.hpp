@@ -9,8 +9,7 @@ namespace sycl_dnn {
 
 // The address of a usm_ndarray or dpctl.memory object.
 char *address_of(py::handle array);
-// The arguments of one call: arrays provide their address, host scalars are bytes in the value's
-// data type.
+// The addresses of the arrays of one call.
 Program::arguments arguments_of(const Program &p, const py::list &arrays);
 
 // Runs `submit(last)` without the GIL, which sets `last` at each step: if a later step fails, the

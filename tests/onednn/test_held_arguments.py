@@ -8,7 +8,6 @@ import threading
 import weakref
 
 import dpctl.memory
-import dpnp
 import pytest
 from arrays import F32, D
 from endurance.gate import Gate
@@ -175,11 +174,3 @@ def test_programs_name_values_and_arguments_that_exist(engine):
         _core.Program(engine, [value], [(relu(engine), [(src, 0), (dst, 0), (99, 5)])], 1, 0)
     with pytest.raises(InvalidArguments, match="values below 1"):
         _core.Program(engine, [value], [(None, [])], 1, 0)
-
-
-def test_host_scalars_of_programs_have_their_number_of_bytes(queue, engine, stream):
-    program = _core.Program(engine, [("scalar", 0, 0, D.host_scalar(F32))], [], 1, 0)
-    with pytest.raises(InvalidArguments, match="must be 4 bytes of a host scalar"):
-        program.run(stream, [b"12"])
-    with pytest.raises(InvalidArguments, match="must be 4 bytes of a host scalar"):
-        program.run(stream, [dpnp.zeros(1, sycl_queue=queue).get_array()])
