@@ -31,8 +31,14 @@ def taken(x: Any, key: Any) -> Any:
     unspoilt("index", x)
     items = full_key(x, key)
     trace = trace_of_leaves((x, *items))
+    items = [trace.capture(item) if _is_captured(item) else item for item in items]
     result = trace.joined(taken_from, taken_from, (x, items), {})
     return result if any(map(_is_array, items)) else alias(x, result)
+
+
+def _is_captured(item: Any) -> bool:
+    """Whether an item is an array that the traced function refers to itself."""
+    return isinstance(item, dpnp.ndarray) and not isinstance(item, Tensor)
 
 
 def full_key(x: Any, key: Any) -> list[Any]:

@@ -276,6 +276,25 @@ def test_an_array_may_be_an_argument_and_captured(make):
     assert misses() == 1
 
 
+@pytest.mark.parametrize("n_arrays", [1, 2])
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_captured_indices_are_read_at_each_call(n_arrays, dtype, queue):
+    def function(x):
+        return F.sum(x[tuple(held[:n_arrays])] * 2)
+
+    values = np.arange(12.0, dtype="f4").reshape(3, 4)
+    x = dpnp.asarray(values, sycl_queue=queue)
+    for numbers in ([0, 2], [1, 1], [-1, 0]):
+        held = [dpnp.asarray(numbers, dtype=dtype, sycl_queue=queue) for _ in range(2)]
+        for first in (0, 1):
+            held[0][0] = first
+            key = tuple([first, numbers[1]] if k == 0 else numbers for k in range(n_arrays))
+            slope = np.zeros((3, 4), "f4")
+            np.add.at(slope, key, 2)
+            assert gradient(function, x) == (values[key].sum() * 2, slope.tolist())
+    assert misses() == 1
+
+
 def test_returned_arrays_are_those_of_the_call(make):
     def function(x):
         return F.sum(x), [held, {"twice": held * 2}]
