@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sycl_dnn import _torch_habits, tree
 from sycl_dnn import functional as F
 from sycl_dnn.compiler.decorator import compile
+from sycl_dnn.functional.defined import defined
+from sycl_dnn.ir.node import Node
 from sycl_dnn.nn.partitioned_parameters import check_whole
 from sycl_dnn.nn.utils.gradient_clipping import norm_of
 from sycl_dnn.onednn import dtypes
+from sycl_dnn.ops.arithmetic import EQ, cast, where
 from sycl_dnn.optim.clipping import clipped
 from sycl_dnn.optim.tied_parameters import check_untied
 from sycl_dnn.trace.values import Tensor
@@ -419,7 +422,7 @@ class Optimizer:
     def _one(self, row: Row, o: Options) -> tuple[Any, dict[str, Any]]:
         slots = dict(row.slots)
         master = slots.pop("master", None)
-        wide = _wide(row.p) if master is None else master
+        wide = _wide(row.p) if master is None else _current(master, row.p)
         try:
             g = F.astype(_wide(row.g), str(wide.dtype))
             g = F.neg(g) if getattr(o, "maximize", False) else g
@@ -461,6 +464,16 @@ class _Update:
         self, grads: Any, state: State, params: Any, lr: Any, more: Any
     ) -> tuple[Any, State]:
         return self.holder()._update(grads, state, params, lr)
+
+
+def _current(master: Any, p: Any) -> Any:
+    """Return the wide copy of a parameter; elements that others wrote since are those written."""
+
+    def definition(master: Node, p: Node) -> tuple[Node]:
+        wide = cast(p, master.dtype)
+        return (where(EQ(cast(cast(master, p.dtype), master.dtype), wide), master, wide),)
+
+    return defined(definition, [master, p])[0]
 
 
 def _slots_of(name: str, state: State) -> dict[str, Any]:

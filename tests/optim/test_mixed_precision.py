@@ -12,7 +12,7 @@ from letters_network import GPT
 
 import sycl_dnn
 from sycl_dnn import functional as F
-from sycl_dnn import nn, optim
+from sycl_dnn import nn, optim, tree
 from sycl_dnn.onednn import Engine
 from sycl_dnn.trace.capabilities import multiplies
 
@@ -103,3 +103,30 @@ def test_a_gpt_ends_within_a_percent_of_float32(dtype):
     expected = loss_of_gpt("float32")
     assert expected < 2.3
     assert loss_of_gpt(dtype) == pytest.approx(expected, rel=0.01)
+
+
+def loaded(net):
+    values = {**net.state_dict(), "bias": F.full((2,), 0.25, dtype="bfloat16")}
+    net.load_state_dict(values)
+
+
+def assigned(net):
+    net.bias[...] = 0.25
+
+
+def replaced(net):
+    net.bias = F.clamp(net.bias, 0.25, 0.25)
+
+
+@pytest.mark.parametrize("write", [loaded, assigned, replaced])
+def test_master_weights_follow_what_is_written_to_parameters(write):
+    """Elements that were not written keep the bits that rounding hides."""
+    net, opt = nn.Linear(3, 2, dtype="bfloat16"), optim.SGD(0.5, master_weights=True)
+    opt.step(net, tree.map(lambda p: F.full(p.shape, 1e-3), net))
+    before = dpnp.asnumpy(opt.state_of(net)["master"]["weight"])
+    write(net)
+    opt.step(net, tree.map(lambda p: F.zeros(p.shape), net))
+    masters = opt.state_of(net)["master"]
+    assert net.bias.tolist() == masters["bias"].tolist() == [0.25, 0.25]
+    assert (dpnp.asnumpy(masters["weight"]) == before).all()
+    assert (before != dpnp.asnumpy(F.astype(net.weight, "float32"))).any()
