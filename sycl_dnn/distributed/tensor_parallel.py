@@ -42,7 +42,8 @@ def shared_input(x: Any, group: Group | None = None) -> Any:
     def identity(x: Any) -> Any:
         return x
 
-    identity.defvjp(lambda x: (x, None), lambda _, dy: (all_reduce(dy, group=group),))
+    # Each is the other's gradient, so that gradients have gradients.
+    identity.defvjp(lambda x: (x, None), lambda _, dy: (shared_sum(dy, group),))
     return identity(x)
 
 
@@ -72,7 +73,9 @@ def shared_sum(x: Any, group: Group | None = None) -> Any:
     def summed(x: Any) -> Any:
         return all_reduce(x, group=group)
 
-    summed.defvjp(lambda x: (all_reduce(x, group=group), None), lambda _, dy: (dy,))
+    summed.defvjp(
+        lambda x: (all_reduce(x, group=group), None), lambda _, dy: (shared_input(dy, group),)
+    )
     return summed(x)
 
 
@@ -204,12 +207,24 @@ def _gathered(x: Any, group: Group) -> Any:
     def gathered(x: Any) -> Any:
         return all_gather(x, group=group)
 
-    def back(_: Any, dy: Any) -> Any:
-        each = dy.shape[0] // group.size
-        return (dy[group.rank * each : (group.rank + 1) * each],)
-
-    gathered.defvjp(lambda x: (all_gather(x, group=group), None), back)
+    gathered.defvjp(
+        lambda x: (all_gather(x, group=group), None), lambda _, dy: (_own_rows(dy, group),)
+    )
     return gathered(x)
+
+
+def _own_rows(x: Any, group: Group) -> Any:
+    """Return this rank's rows of an array that is equal on all, whose gradient is all rows."""
+
+    @custom_vjp
+    def own(x: Any) -> Any:
+        return x[_share(x.shape[0], group, "rows")]
+
+    own.defvjp(
+        lambda x: (x[_share(x.shape[0], group, "rows")], None),
+        lambda _, dy: (_gathered(dy, group),),
+    )
+    return own(x)
 
 
 class RowParallelLinear(_ParallelLinear):

@@ -109,6 +109,30 @@ def check_norms_of_parts(group):
             rule(0.1).init(parts)
 
 
+def check_gradients_of_gradients(group):
+    """A penalty on the gradient of the input, in which partitioned layers appear twice."""
+    sycl_dnn.manual_seed(0)
+    layers = [nn.Linear(*n, device=group.queue) for n in ((4, 6), (6, 4), (4, 2))]
+    first, second, third = layers
+    parts = nn.Sequential(
+        dist.ColumnParallelLinear.of(first), nn.Tanh(), dist.RowParallelLinear.of(second),
+        dist.ColumnParallelLinear.of(third, gather_output=True),
+    )  # fmt: skip
+    whole = nn.Sequential(first, nn.Tanh(), second, third)
+    x = array(group, RNG.standard_normal((5, 4)))
+
+    def penalty(net, x):
+        inner = sycl_dnn.grad(lambda net, x: F.sum(F.square(net(x))), argnums=1)
+        return F.sum(F.square(inner(net, x)))
+
+    want, found = (sycl_dnn.grad(penalty, argnums=(0, 1))(net, x) for net in (whole, parts))
+    close(found[1], want[1])
+    close(found[0][0].weight, want[0][0].weight[own(group, 6)])
+    close(found[0][2].weight, want[0][2].weight[:, own(group, 6)])
+    close(found[0][2].bias, want[0][2].bias)
+    close(found[0][3].weight, want[0][3].weight[own(group, 2)])
+
+
 def check_sharded_steps(group):
     """Decay masks see parameters, overflow on one rank is known to all, shapes and ties matter."""
     params = {"w": array(group, RNG.standard_normal((3, 5))), "b": array(group, [1.0, 2.0])}
@@ -215,7 +239,8 @@ def check_narrow_means(group):
 def main():
     group = dist.init(timeout=600, checking="always")
     for check in (
-        check_drawn_layers, check_parts_of_layers, check_norms_of_parts, check_sharded_steps,
+        check_drawn_layers, check_parts_of_layers, check_norms_of_parts,
+        check_gradients_of_gradients, check_sharded_steps,
         check_conversions, check_equal_sizes, check_captured_results,
         check_narrow_means,
     ):  # fmt: skip
