@@ -60,7 +60,7 @@ def until_closed():
 
 
 def test_a_long_program_opens_a_lane_that_ends(cpu):
-    run = sycl_dnn.compile(long).warmup(make(cpu))
+    run = sycl_dnn.compile(long, passes={"run_on_host": False}).warmup(make(cpu))
     until_closed()
     before, _ = _core.host_lane()
     run(make(cpu))
