@@ -26,12 +26,13 @@ struct host_rows {
     // One row times the transpose of (n, w_step), of which k columns count.
     void (*multiply_narrow)(const float *x, const float *w, int64_t w_step, int64_t n, int64_t k,
                             const float *start, float *y);
-    // The sum of the products of rows that begin at these elements, and the greatest element of
-    // each column.
-    void (*sum_of_products)(const float *x, const int64_t *x_starts, const float *w,
-                            const int64_t *w_starts, int64_t rows, int64_t n, const float *start,
-                            float *y);
-    void (*greatest)(const float *x, const int64_t *starts, int64_t rows, int64_t n, float *y);
+    // For each pixel, `x_step` apart, the sum of the products of rows that begin at these elements,
+    // and the greatest element of each column.
+    void (*sum_of_products)(const float *x, int64_t x_step, int64_t pixels, const int64_t *x_starts,
+                            const float *w, const int64_t *w_starts, int64_t rows, int64_t n,
+                            const float *start, float *y);
+    void (*greatest)(const float *x, int64_t x_step, int64_t pixels, const int64_t *starts,
+                     int64_t rows, int64_t n, float *y);
     void (*mean_of_rows)(const float *x, int64_t rows, int64_t n, float *y);
     void (*softmax)(const float *x, int64_t n, float *y);
     // The factors and the summands of the columns may be null.

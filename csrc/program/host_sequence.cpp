@@ -277,32 +277,43 @@ void convolve(const operation &o, float *const *arrays) {
             }
 }
 
-// Calls f with an array, the elements before each pixel of a window that is inside the source and
-// before its weights, their number, and the row for the result.
+// Calls f with the first of some pixels, the step between them, their number, the elements before
+// each pixel of their windows that is inside the source and before its weights, the number of
+// these, and the rows for the results.
 template <class F>
 void by_channel(const operation &o, float *const *arrays, F f) {
     const Windows w(o);
+    const int64_t step = w.columns.stride * w.src_steps[2];
     const std::vector<int64_t> starts = w.starts();
     std::vector<int64_t> of_weights(w.n_pixels()), inner(w.n_pixels()), inner_weights = inner;
     for (int64_t i = 0; i < w.n_pixels(); ++i) of_weights[i] = i * w.k_step;
     Tile tile(w.n, w.n);
+    const auto inside = [&](int64_t row, int64_t column) {
+        const int64_t first = w.columns.first(column), last = w.columns.last(column);
+        int64_t count = 0;
+        for (int64_t i = w.rows.first(row), end = w.rows.last(row); i < end; ++i)
+            for (int64_t j = first; j < last; ++j) {
+                inner_weights[count] = of_weights[i * w.columns.size + j];
+                inner[count++] = w.place(w.rows.source(row, i), w.columns.source(column, j));
+            }
+        return count;
+    };
     for (int64_t batch = 0; batch < w.batches; ++batch)
         for (int64_t row = 0; row < w.rows.n_results; ++row)
             for (int64_t c = 0; c < w.columns.n_results;) {
                 const float *x = arrays[0] + batch * w.src_steps[0];
-                float *y = tile.next();
-                if (w.rows.is_whole(row) && w.columns.is_whole(c))
-                    f(x + w.src_place(row, c), starts.data(), of_weights.data(), w.n_pixels(), y);
+                const int64_t whole = std::min(w.n_whole(row, c), tile.room());
+                const int64_t count = std::max<int64_t>(whole, 1);
+                float *y = tile.next(count);
+                if (whole)
+                    f(x + w.src_place(row, c), step, count, starts.data(), of_weights.data(),
+                      w.n_pixels(), y);
                 else {
-                    int64_t count = 0;
-                    for (int64_t i = w.rows.first(row); i < w.rows.last(row); ++i)
-                        for (int64_t j = w.columns.first(c); j < w.columns.last(c); ++j) {
-                            inner_weights[count] = of_weights[i * w.columns.size + j];
-                            inner[count++] = w.place(w.rows.source(row, i), w.columns.source(c, j));
-                        }
-                    f(x, inner.data(), inner_weights.data(), count, y);
+                    const int64_t n = inside(row, c);
+                    f(x, step, 1, inner.data(), inner_weights.data(), n, y);
                 }
-                if (++c == w.columns.n_results || !tile.room())
+                c += count;
+                if (c == w.columns.n_results || !tile.room())
                     tile.finish(o, arrays, w.dst_place(batch, row, c - tile.count()),
                                 w.dst_steps[2]);
             }
@@ -310,21 +321,22 @@ void by_channel(const operation &o, float *const *arrays, F f) {
 
 // arrays: src, weights, bias, operands, dst.
 void convolve_depthwise(const operation &o, float *const *arrays) {
-    const int64_t n = o.sizes[2];
+    const auto sum = host_rows::fast().sum_of_products;
     by_channel(o, arrays,
-               [&](const float *x, const int64_t *starts, const int64_t *of_weights, int64_t count,
-                   float *y) {
-                   host_rows::fast().sum_of_products(x, starts, arrays[1], of_weights, count, n,
-                                                     arrays[2], y);
+               [&](const float *x, int64_t step, int64_t pixels, const int64_t *starts,
+                   const int64_t *of_weights, int64_t count, float *y) {
+                   sum(x, step, pixels, starts, arrays[1], of_weights, count, o.sizes[2], arrays[2],
+                       y);
                });
 }
 
 // arrays: src, operands, dst.
 void find_greatest(const operation &o, float *const *arrays) {
-    const int64_t n = o.sizes[2];
-    by_channel(o, arrays,
-               [&](const float *x, const int64_t *starts, const int64_t *, int64_t count,
-                   float *y) { host_rows::fast().greatest(x, starts, count, n, y); });
+    const auto greatest = host_rows::fast().greatest;
+    by_channel(
+        o, arrays,
+        [&](const float *x, int64_t step, int64_t pixels, const int64_t *starts, const int64_t *,
+            int64_t count, float *y) { greatest(x, step, pixels, starts, count, o.sizes[2], y); });
 }
 
 // --- Rows

@@ -56,7 +56,7 @@ def _pool(node: Node) -> Operation | None:
     if is_padded and any(p["dilation"]):  # where no element of a window may be in the source
         return None
     sizes = windows_of(node, p["kernel"], "dilation")
-    if sizes is None or node.dst.size * math.prod(p["kernel"]) > 4 * _MAX_ELEMENTS:
+    if sizes is None or node.dst.size * math.prod(p["kernel"]) > 2 * _MAX_ELEMENTS:
         return None
     return with_post_ops(node, "maximum", (src,), sizes)
 

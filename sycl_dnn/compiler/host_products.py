@@ -18,6 +18,8 @@ from sycl_dnn.trace.values import Tensor
 #: Multiplications of a product up to which one thread was faster than oneDNN on two, with its
 #: submission.
 _MAX_PRODUCT = 1_200_000
+#: The same for depthwise convolutions, whose numbers are read for a few of them each.
+_MAX_DEPTHWISE = 150_000
 #: The same for products of few rows, which read their weights from memory.
 _MAX_OF_FEW_ROWS, _FEW_ROWS = 300_000, 3
 #: Columns below which weights are read row by row if there are few rows; as in
@@ -78,7 +80,7 @@ def _convolution(node: Node) -> _Found | None:
     kernel, n = weights.dims[2 - len(dst.dims) :], dst.dims[1]
     is_grouped, rows = len(weights.dims) > len(src.dims), math.prod(dst.dims) // max(n, 1)
     k = math.prod(kernel) * (1 if is_grouped else src.dims[1])
-    if not _is_small(rows, n, k):
+    if not _is_small(rows, n, k) or (is_grouped and rows * n * k > _MAX_DEPTHWISE):
         return None
     if not is_grouped:
         found = _slid(node) if is_by_pixel(src) and is_by_pixel(dst) else None
