@@ -23,6 +23,7 @@ def long(x):
         x = F.layer_norm(x, (64,))
     return x
 x = dpnp.ones((64, 64), dtype="f4", sycl_queue=sycl_dnn.default_queue("cpu"))
+run = sycl_dnn.compile(long, passes={"run_on_host": False})
 """
 
 
@@ -138,7 +139,7 @@ def test_two_queues_in_turn_open_few_lanes(cpu):
 
 def test_calls_in_a_row_share_a_lane(cpu):
     x = make(cpu)
-    run = sycl_dnn.compile(long).warmup(x)
+    run = sycl_dnn.compile(long, passes={"run_on_host": False}).warmup(x)
     before, _ = _core.host_lane()
     for _ in range(300):
         run(x)
@@ -148,19 +149,19 @@ def test_calls_in_a_row_share_a_lane(cpu):
 
 @pytest.mark.slow
 def test_a_pool_of_one_thread_needs_no_lane():
-    code = SETUP + "y = sycl_dnn.compile(long)(x); y.sycl_queue.wait(); print(_core.host_lane())"
+    code = SETUP + "y = run(x); y.sycl_queue.wait(); print(_core.host_lane())"
     assert fresh_process.output(code, SYCL_QUEUE_THREAD_POOL_SIZE="1") == "(0, False)"
 
 
 @pytest.mark.slow
 def test_the_process_ends_with_a_lane_open():
-    code = SETUP + "y = sycl_dnn.compile(long)(x); print(_core.host_lane()[0] > 0)"
+    code = SETUP + "y = run(x); print(_core.host_lane()[0] > 0)"
     assert fresh_process.output(code) == "True"
 
 
 @pytest.mark.slow
 def test_queues_of_several_threads(cpu):
-    run = sycl_dnn.compile(long)
+    run = sycl_dnn.compile(long, passes={"run_on_host": False})
     expected = dpnp.asnumpy(run(make(cpu)))
     wrong = []
 
@@ -184,7 +185,7 @@ def test_queues_of_several_threads(cpu):
 @pytest.mark.slow
 def test_dpnp_work_continues_beside_a_lane(cpu):
     """Calls of oneMKL through dpnp are why the pool has more threads than one."""
-    x, run = make(cpu), sycl_dnn.compile(long)
+    x, run = make(cpu), sycl_dnn.compile(long, passes={"run_on_host": False})
     a = dpnp.eye(64, dtype="f4", sycl_queue=cpu) * 2
     for _ in range(20):
         y = run(x)
