@@ -22,7 +22,7 @@ from sycl_dnn.trace.steps import is_kernel
 
 #: Elements that operations other than products read and write up to which one thread was faster
 #: than oneDNN on two, with its submission.
-_MAX_ELEMENTS, _MAX_COPIED = 1 << 16, 1 << 14
+_MAX_ELEMENTS, _MAX_NORMED, _MAX_COPIED = 1 << 16, 1 << 14, 1 << 14
 _NORMALIZATION_FLAGS = normalization_flags.use_scale | normalization_flags.use_shift
 
 
@@ -111,6 +111,8 @@ def _softmax(node: Node) -> Operation | None:
     is_last = math.prod(dims[axis + 1 :]) == 1
     if node.params["algorithm"] is not A.softmax_accurate or not is_last:
         return None
+    if node.dst.size > _MAX_NORMED:
+        return None
     if not (_is_row_major(src) and _is_row_major(node.dst.desc)):
         return None
     n = dims[axis]
@@ -121,6 +123,8 @@ def _softmax(node: Node) -> Operation | None:
 def _layer_norm(node: Node) -> Operation | None:
     src, p = node.inputs["src"], node.params
     is_plain = p["flags"] | _NORMALIZATION_FLAGS == _NORMALIZATION_FLAGS
+    if src.size > _MAX_NORMED:
+        return None
     if not is_plain or not (_is_row_major(src.desc) and _is_row_major(node.dst.desc)):
         return None
     *_, n = src.desc.dims
