@@ -77,8 +77,13 @@ def array_maker() -> Callable[[Any], Any]:
 def array_of_class(kind: type, array: Any) -> Any:
     """Return an instance of a subclass of dpnp.ndarray over a usm_ndarray."""
     instance: Any = object.__new__(kind)
-    instance._array_obj = array
+    replace_array(instance, array)
     return instance
+
+
+def replace_array(instance: Any, array: Any) -> None:
+    """Let an instance of a subclass of dpnp.ndarray be over another usm_ndarray."""
+    instance._array_obj = array
 
 
 def address(array: Any) -> int:

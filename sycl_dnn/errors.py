@@ -139,7 +139,8 @@ def creation_error(status: Any, name: str, parameters: dict, engine: Any, attr: 
 
 def name_function(error: Exception, name: str) -> None:
     """Let the message of an error name the function that was called, not only one that it uses."""
-    if type(error) in (IndexError, TypeError, ValueError) and len(error.args) == 1:
+    is_plain = type(error) in (IndexError, TypeError, ValueError) and len(error.args) == 1
+    if is_plain and not name.startswith("_"):
         text = str(error.args[0])
         if not re.search(rf"\b{re.escape(name)}\b", text):
             error.args = (f"{name}: {text}",)

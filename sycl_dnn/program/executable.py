@@ -306,6 +306,7 @@ class Executable:
         stream.let_go()
         if self._single is not None:
             registers = self._allocated(queue, arguments, kind, outs)
+            self._note_writes(registers)
             program = self._single
             program.program.run(stream, [registers[r] for r in program.reads])
             return registers
@@ -352,7 +353,7 @@ class Executable:
             if value.__class__ is bytes:
                 registers[register] = allocation.scalar_of_bytes(value, dtype, queue)
         targets = {self.results[i]: a for i, a in outs.items()} if outs else {}
-        array_writes.note(*targets.values(), *(registers[r] for r in self._changed))
+        array_writes.note(*targets.values())
         for register, blank in self.blanks:
             registers[register] = (
                 targets[register] if register in targets else blank.new(queue, kind)
@@ -367,6 +368,9 @@ class Executable:
         """The captured seeds by register."""
         captured = [(value, t.storage) for _, value, t in self.captured]
         return {self._registers[id(s)]: v for v, s in captured if isinstance(v, Seed)}
+
+    def _note_writes(self, registers: list[Any]) -> None:
+        array_writes.note(*(registers[r] for r in self._changed))
 
     def draw_seeds(self, registers: list[Any], queue: Any) -> None:
         """Draw the random seeds of a call."""
@@ -390,6 +394,7 @@ class Executable:
         for register, name in self._written:
             if not registers[register].flags.writable:
                 raise ValueError(f"{name} must be writable and without negative strides")
+        self._note_writes(registers)
         if self._alone and not are_alone(registers[: self._n_arguments], self._alone, ()):
             raise ValueError(
                 "an array that a function is given and writes to must not share memory with "

@@ -20,7 +20,7 @@ import dpnp
 import numpy as np
 
 from sycl_dnn import _torch_habits
-from sycl_dnn._dpnp import array_of_class, bits_as, in_dtype
+from sycl_dnn._dpnp import array_of_class, bits_as, in_dtype, replace_array
 from sycl_dnn.trace import array_writes, functions, policy
 from sycl_dnn.trace.array_device import device_on
 from sycl_dnn.trace.torch_methods import (
@@ -419,7 +419,8 @@ class ModuleArray(dpnp.ndarray):  # type: ignore[misc]
         """Stand for another dpnp array: what replaced this one in the module that has it."""
         if _handed.get(id(self.plain)) is self:
             del _handed[id(self.plain)]
-        self.plain, self._array_obj = array, array.get_array()
+        self.plain = array
+        replace_array(self, array.get_array())
         _handed.setdefault(id(array), self)
 
     def owned(self) -> list[tuple[Any, str]]:

@@ -186,7 +186,7 @@ def test_one_pixel_is_computed_by_compiled_code(n, queue):
     def function(x, w):
         return F.relu(convolve(x, w, stride=2, padding=1))
 
-    fused = sycl_dnn.compile(function, constants="w")
+    fused = sycl_dnn.compile(function, constants="w", passes={"run_on_host": False})
     report = compiled_as_eager(function, x, w)
     inner = (slice(None), slice(None), *[slice(1, 3)] * n)  # the rest reads the padding
     sums = np.tensordot(x.asnumpy(), w.asnumpy()[inner], [list(range(1, n + 2))] * 2)
