@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sycl_dnn.onnx.delayed_values import Delayed, Padded
 from sycl_dnn.onnx.model_graph import check_host_size, check_size
-from sycl_dnn.onnx.operator_registry import Call, F, operator
+from sycl_dnn.onnx.operator_registry import Call, F, delayed_form, operator
 from sycl_dnn.onnx.shape_operators import widths
 
 Pairs = list[tuple[int, int]]
@@ -80,8 +81,29 @@ def placed_windows(call: Call, x: Any, w: Any) -> tuple[Any, Any, Any] | None:
 @operator("Conv")
 def convolve(call: Call, x: Any, w: Any, bias: Any = None) -> Any:
     """Convolve with possibly asymmetric padding."""
-    rank = rank_of(call, x)
-    window = windows(call, x.shape[2:], w.shape[2:])
+    rank_of(call, x)
+    return _convolved(call, x, w, bias, windows(call, x.shape[2:], w.shape[2:]))
+
+
+@delayed_form("Conv")
+def _convolve_padded(call: Call, x: Any, w: Any, bias: Any = None) -> Any:
+    """Convolve with the padding of an earlier ``Pad``; None where windows would lie within it."""
+    if not isinstance(x, Padded) or isinstance(w, Delayed) or isinstance(bias, Delayed):
+        return None
+    rank_of(call, x.x)
+    sizes = [n + sum(pair) for n, pair in zip(x.x.shape[2:], x.pads, strict=True)]
+    window = windows(call, sizes, w.shape[2:])
+    pairs = zip(x.pads, window.pads, strict=True)
+    pads = [(a + c, b + d) for (a, b), (c, d) in pairs]
+    if min(map(min, window.pads)) < 0 or any(
+        max(pair) >= extent for pair, extent in zip(pads, window.extents, strict=True)
+    ):
+        return None
+    return _convolved(call, x.x, w, bias, window._replace(pads=pads))
+
+
+def _convolved(call: Call, x: Any, w: Any, bias: Any, window: Windows) -> Any:
+    rank = len(window.kernel)
     pads: Any = tuple(window.pads)
     if all(a == b for a, b in window.pads):
         pads = tuple(a for a, _ in window.pads)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 
@@ -18,6 +18,14 @@ class Delayed:
         if self._made is None:
             self._made = self._make()
         return self._made
+
+
+class Padded(Delayed):
+    """An array with zeros around its last axes, ``pads`` before and after each of these."""
+
+    def __init__(self, make: Callable[[], Any], x: Any, pads: Sequence[tuple[int, int]]) -> None:
+        super().__init__(make)
+        self.x, self.pads = x, pads
 
 
 class Dequantized(Delayed):

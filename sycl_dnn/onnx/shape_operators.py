@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from sycl_dnn.onnx.delayed_values import Padded
 from sycl_dnn.onnx.elementwise_operators import name_of, numpy_dtype
 from sycl_dnn.onnx.evaluation import is_host
 from sycl_dnn.onnx.model_graph import check_host_size, check_size
@@ -201,9 +203,11 @@ def _pad(call: Call, x: Any, pads: Any = None, value: Any = None, axes: Any = No
     mode = call.get("mode", "constant")
     if mode == "constant":
         fill = call.get("value", 0.0) if value is None else np.asarray(value).item()
-        if any(map(any, pairs)):
-            return F.pad(x, widths(pairs), value=fill)
-        return x
+        if not any(map(any, pairs)):
+            return x
+        make = functools.partial(F.pad, x, widths(pairs), value=fill)
+        is_around_pixels = rank > 2 and not any(map(any, pairs[:2])) and min(map(min, pairs)) >= 0
+        return Padded(make, x, pairs[2:]) if is_around_pixels and not fill else make()
     for axis, pair in enumerate(pairs):
         x = _padded_by_index(call, x, axis, pair, _REPEATED[mode])
     return x
