@@ -154,7 +154,7 @@ class ShardedOptimizer:
         check_untied("ShardedOptimizer", params)
         return self._moving.init(self._own_parameters(params))
 
-    def update(self, grads: Any, state: State, params: Any) -> tuple[Any, State]:
+    def update(self, grads: Any, state: State, params: Any, *, lr: Any = None) -> tuple[Any, State]:
         """Apply one step; return the parameters, equal on all ranks, and this rank's state.
 
         Parameters
@@ -164,6 +164,8 @@ class ShardedOptimizer:
         state : dict
             From ``init`` or the previous step.
         params : tree of arrays
+        lr : float or array, optional
+            Learning rate of this step, in place of the optimizer's; equal on all ranks.
 
         Returns
         -------
@@ -195,7 +197,7 @@ class ShardedOptimizer:
             own = self._clipped(own, rows, self.optimizer.max_norm)
         parts = self._own_parameters(params)
         self._moving.decay_mask = _Decayed(frozenset(row.name for row in rows if row.is_decayed))
-        parts, state = self._moving.update(own, state, parts)
+        parts, state = self._moving.update(own, state, parts, lr=lr)
         new = list(leaves)
         for row in rows:
             gathered = all_gather(parts[row.name], group=self._group)

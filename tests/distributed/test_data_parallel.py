@@ -107,9 +107,9 @@ def test_a_sharded_optimizer_on_one_rank_equals_the_optimizer():
     sharded = dist.ShardedOptimizer(opt)
     states = [plain.init(params), sharded.init(params)]
     results = [params, params]
-    for _ in range(3):
+    for lr in (None, 0.3, None):
         for i, way in enumerate((plain, sharded)):
-            results[i], states[i] = way.update(grads, states[i], results[i])
+            results[i], states[i] = way.update(grads, states[i], results[i], lr=lr)
     for a, b in zip(*map(tree.leaves, results), strict=True):
         a, b = (dpnp.asnumpy(v.astype("float32")) for v in (a, b))
         np.testing.assert_allclose(a, b, rtol=1e-6)
