@@ -95,7 +95,12 @@ def address(array: Any) -> int:
 
 
 def span(array: Any) -> tuple[int, int]:
-    """Return the first address of a usm_ndarray's memory, and the one after it."""
+    """Return the first address of the memory of a usm_ndarray, and the one after it.
+
+    That of a dpctl.memory object is all of it.
+    """
+    if is_memory(array):
+        return address(array), address(array) + array.nbytes
     if array.flags.forc:
         start = address(array)
         return start, start + array.size * array.itemsize

@@ -10,14 +10,14 @@ from __future__ import annotations
 from typing import Any
 
 from sycl_dnn._core import WatchedSpans
-from sycl_dnn._dpnp import span, usm_array
+from sycl_dnn._dpnp import is_memory, span, usm_array
 
 
 def note(*arrays: Any) -> None:
-    """Record that elements of arrays are written."""
+    """Record that elements of arrays, or dpctl.memory objects, are written."""
     if WatchedSpans.exist():
         for array in arrays:
-            WatchedSpans.note_write(*span(usm_array(array)))
+            WatchedSpans.note_write(*span(array if is_memory(array) else usm_array(array)))
 
 
 def watch(spans: WatchedSpans, array: Any) -> None:
