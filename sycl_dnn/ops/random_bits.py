@@ -95,8 +95,9 @@ def _shifted(bits: Node, count: int, dtype: str) -> Node:
 
 
 def trials(seed: Node, shape: Shape, p: float) -> Node:
-    """Draw true with probability ``p``, which is less than 1."""
-    return LT(words(seed, shape, 1)[0], number(int(p * 2.0**32), _WORD))
+    """Draw true with probability ``p``, in steps of 2**-32 and at most one of these below 1."""
+    limit = min(int(p * 2.0**32), 2**32 - 1)
+    return LT(words(seed, shape, 1)[0], number(limit, _WORD))
 
 
 #: Random bits of a number in [0, 1): more would round up to 1.

@@ -7,6 +7,7 @@ import dpnp
 import numpy as np
 import pytest
 from functional.on_device import to_numpy
+from wide_dtypes import need
 
 import sycl_dnn
 from sycl_dnn import functional as F
@@ -63,8 +64,7 @@ def test_transforms_of_captured_arrays_alone_are_refused(transform, queue):
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
 @pytest.mark.parametrize("word", [0, 2**32 - 1])
 def test_numbers_of_extreme_words(word, dtype, queue, monkeypatch):
-    if dtype == "float64" and not queue.sycl_device.has_aspect_fp64:
-        pytest.skip("no float64")
+    need(dtype, queue)
 
     def words(seed, shape, count):
         return [full(word, shape, "uint32")] * count
@@ -83,8 +83,7 @@ def test_numbers_of_extreme_words(word, dtype, queue, monkeypatch):
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "bfloat16"])
 def test_normal_numbers_follow_the_distribution(dtype, queue):
-    if dtype == "float64" and not queue.sycl_device.has_aspect_fp64:
-        pytest.skip("no float64")
+    need(dtype, queue)
     n = 1 << 16
     values = np.sort(to_numpy(F.randn(n, dtype=dtype, device=queue)).astype("f8"))
     exact = np.array([0.5 * math.erfc(-v / math.sqrt(2)) for v in values])
@@ -114,3 +113,10 @@ def test_numbers_are_drawn_by_kernels(draw, n_steps, queue):
     report = sycl_dnn.compile(draw).explain(x)
     assert report.n_steps <= n_steps, str(report)
     assert "dpnp" not in {part.way for part in report.parts}
+
+
+@pytest.mark.parametrize("p", [1e-12, 1e-17])
+def test_a_tiny_probability_drops_next_to_nothing(p, queue):
+    x = F.ones(1000, device=queue)
+    assert int(F.count_nonzero(F.dropout(x, p))) == 1000
+    assert int(F.count_nonzero(F.dropout2d(F.reshape(x, (10, 10, 2, 5)), p))) == 1000
