@@ -16,6 +16,7 @@ from sycl_dnn.compiler.step_graph import Graph, Node
 from sycl_dnn.kernels.expression import COSTLY
 from sycl_dnn.kernels.joined_kernels import Launch
 from sycl_dnn.kernels.launching import launches_of, recipe_of
+from sycl_dnn.onednn.apart import is_row_major
 from sycl_dnn.program.host_copies import copy_of
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.steps import is_kernel
@@ -39,8 +40,8 @@ def operation_of(graph: Graph, node: Node) -> Operation | None:
         return None
     if node.row in ("matmul", "convolution_forward"):
         return product_of(graph, node)
-    reader = _READERS.get(node.row)
-    return None if reader is None or node.dst.size > _MAX_ELEMENTS else reader(node)
+    reader, most = _READERS.get(node.row, (None, 0))
+    return None if reader is None or node.dst.size > most else reader(node)
 
 
 def _copy(node: Node) -> Operation | None:
@@ -111,8 +112,6 @@ def _softmax(node: Node) -> Operation | None:
     is_last = math.prod(dims[axis + 1 :]) == 1
     if node.params["algorithm"] is not A.softmax_accurate or not is_last:
         return None
-    if node.dst.size > _MAX_NORMED:
-        return None
     if not (_is_row_major(src) and _is_row_major(node.dst.desc)):
         return None
     n = dims[axis]
@@ -123,8 +122,6 @@ def _softmax(node: Node) -> Operation | None:
 def _layer_norm(node: Node) -> Operation | None:
     src, p = node.inputs["src"], node.params
     is_plain = p["flags"] | _NORMALIZATION_FLAGS == _NORMALIZATION_FLAGS
-    if src.size > _MAX_NORMED:
-        return None
     if not is_plain or not (_is_row_major(src.desc) and _is_row_major(node.dst.desc)):
         return None
     *_, n = src.desc.dims
@@ -136,16 +133,15 @@ def _layer_norm(node: Node) -> Operation | None:
 
 
 def _is_row_major(desc: MemoryDesc) -> bool:
-    if not desc.is_plain:
-        return False
-    return layout.canonical_strides(desc.dims, desc.strides) == layout.row_major_strides(desc.dims)
+    return desc.is_plain and is_row_major(desc.dims, desc.strides)
 
 
-_READERS: dict[str, Callable[[Node], Operation | None]] = {
-    "pooling_forward": _pool,
-    "binary": _scale,
-    "softmax_forward": _softmax,
-    "layer_normalization_forward": _layer_norm,
+#: By primitive: what reads it, and the most elements of its result.
+_READERS: dict[str, tuple[Callable[[Node], Operation | None], int]] = {
+    "pooling_forward": (_pool, _MAX_ELEMENTS),
+    "binary": (_scale, _MAX_ELEMENTS),
+    "softmax_forward": (_softmax, _MAX_NORMED),
+    "layer_normalization_forward": (_layer_norm, _MAX_NORMED),
 }
 
 

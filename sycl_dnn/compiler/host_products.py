@@ -12,6 +12,7 @@ from sycl_dnn.compiler.constant_values import constant_ids
 from sycl_dnn.compiler.host_post_ops import Operation, with_post_ops
 from sycl_dnn.compiler.rebuilding import PACKABLE, before_packing
 from sycl_dnn.compiler.step_graph import Graph, Node
+from sycl_dnn.onednn.apart import is_row_major
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.values import Tensor
 
@@ -230,8 +231,7 @@ def with_packed_weights(
 
 def _is_in_order(tensor: Tensor, axes: Sequence[int]) -> bool:
     """Whether a tensor is dense with its axes in this order."""
-    if not tensor.desc.is_plain:
+    desc = tensor.desc
+    if not desc.is_plain:
         return False
-    shape = tuple(tensor.desc.dims[a] for a in axes)
-    strides = tuple(tensor.desc.strides[a] for a in axes)
-    return layout.canonical_strides(shape, strides) == layout.row_major_strides(shape)
+    return is_row_major([desc.dims[a] for a in axes], [desc.strides[a] for a in axes])
