@@ -4,6 +4,7 @@
 import dpnp
 import numpy as np
 import pytest
+from wide_dtypes import need
 
 import sycl_dnn
 from sycl_dnn import functional as F
@@ -95,8 +96,7 @@ DTYPES = [
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("view", VIEWS)
 def test_elements_of_every_dtype_are_moved_as_bits(queue, view, dtype):
-    if dtype in ("float64", "complex128") and not queue.sycl_device.has_aspect_fp64:
-        pytest.skip("no float64")
+    need(dtype, queue)
     bits = np.random.default_rng(3).integers(0, 256, (6, 9, np.dtype(dtype).itemsize), np.uint8)
     values = (bits % 2 if dtype == "bool" else bits).view(dtype)[..., 0]
     x = VIEWS[view](dpnp.asarray(values, sycl_queue=queue))
