@@ -11,7 +11,7 @@ from sycl_dnn.call import arguments, cache, double_precision_refusals
 from sycl_dnn.device import default_queue
 from sycl_dnn.errors import Unimplemented
 from sycl_dnn.program.place import place_of
-from sycl_dnn.trace import nested_arguments, policy, profile_notes
+from sycl_dnn.trace import array_writes, nested_arguments, policy, profile_notes
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.frozen import Frozen
 from sycl_dnn.trace.recording import Trace
@@ -104,7 +104,7 @@ def _write(array: Any, values: Any) -> None:
     """Overwrite an array with one of its shape and dtype."""
     if isinstance(array, Array):
         array, values = array.data, values.data
-    array[...] = values
+    array_writes.assign(array, values)
 
 
 def _write_back(

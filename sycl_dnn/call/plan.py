@@ -15,7 +15,7 @@ from sycl_dnn.call.operation import UserFunction
 from sycl_dnn.call.placed_call import PlacedCall, Plan
 from sycl_dnn.onednn.memory import KINDS, allocated
 from sycl_dnn.program.segments import Segment
-from sycl_dnn.trace import nested_arguments, policy, profile_notes
+from sycl_dnn.trace import array_writes, nested_arguments, policy, profile_notes
 from sycl_dnn.trace.frozen import Frozen
 from sycl_dnn.trace.steps import NeedsAnotherDevice
 
@@ -38,13 +38,14 @@ class BoundCall:
         for stage in executable.stages:
             if not isinstance(stage, Segment):
                 stage.allocate(registers, placed.queue)
-        #: Registers of seeds, which differ from call to call.
-        self._seeds = executable.seeds.keys()
+        #: Seeds by register; they differ from call to call.
+        self._seeds = executable.seeds
+        self._written = executable.written(registers)
         self._result = placed.results(plan, registers)
         self._programs = [self._stage(s) for s in executable.stages]
 
     def _stage(self, stage: Any) -> Any:
-        if not isinstance(stage, Segment) or not self._seeds.isdisjoint(stage.reads):
+        if not isinstance(stage, Segment) or not self._seeds.keys().isdisjoint(stage.reads):
             return lambda: stage.run(self._registers, self._queue, self._stream)
         arena = None
         if stage.program.arena_bytes:
@@ -60,11 +61,12 @@ class BoundCall:
         return self._result
 
     def _prepare(self) -> None:
-        """Update what may have changed since the last call."""
+        """Update what may have changed since the last call; note what the next one writes."""
         if not self._check():
             self._bind()
-        if self._seeds:
-            self._executable.draw_seeds(self._registers, self._queue)
+        for register, seed in self._seeds.items():
+            self._registers[register] = seed.array(self._queue)
+        array_writes.note(*self._written)
 
     def _bind(self) -> None:
         raise NotImplementedError

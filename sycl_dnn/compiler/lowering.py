@@ -43,7 +43,7 @@ from sycl_dnn.compiler.step_graph import Graph, Node
 from sycl_dnn.compiler.tracing import CompileTrace
 from sycl_dnn.program.executable import Executable
 from sycl_dnn.program.segments import finalized
-from sycl_dnn.trace import layout, nested_arguments
+from sycl_dnn.trace import array_writes, layout, nested_arguments
 from sycl_dnn.trace.array import Array, Target, check_strides, sharing
 from sycl_dnn.trace.cloning import clone_of
 from sycl_dnn.trace.frozen import Frozen, Seed, argument_of
@@ -152,7 +152,7 @@ def written(name: str, results: Any, out: Any) -> Any:
     # A result may be a view of a destination.
     copies = [dpnp.copy(_plain(result)) for result, _ in pairs]
     for copy, (_, array) in zip(copies, pairs, strict=True):
-        _plain(array)[...] = copy
+        array_writes.assign(_plain(array), copy)
     return out
 
 

@@ -70,9 +70,10 @@ def _run(
     collective.submit(group, stream, place(usm_array(src)), place(usm_array(result)))
     if out is None:
         return _like(result, collective.dtype)
-    if result is not _data(out):
-        _data(out)[...] = result
-    array_writes.note(_data(out))
+    if result is _data(out):
+        array_writes.note(result)
+    else:
+        array_writes.assign(_data(out), result)
     return out
 
 
@@ -83,8 +84,7 @@ def _copied(x: Any, out: Any = None) -> Any:
     if out is None:
         return _like(dpnp.copy(_data(x), order="C"), _dtype(x, "copy"))
     if _data(out) is not _data(x):
-        _data(out)[...] = _data(x)
-        array_writes.note(_data(out))
+        array_writes.assign(_data(out), _data(x))
     return out
 
 

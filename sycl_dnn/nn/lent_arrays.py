@@ -48,7 +48,7 @@ def replacing(root: Any) -> Iterator[None]:
     for array, module, name in lent:
         value = module._array(name)
         # A module outside the tree that shares the old array keeps it.
-        if type(value) is dpnp.ndarray and value is not array.plain and not array.is_owned:
+        if type(value) is dpnp.ndarray and value is not array.plain and not array.in_modules():
             array.represent(value)
 
 

@@ -14,7 +14,7 @@ from sycl_dnn.nn.parameter import Buffer, Parameter
 from sycl_dnn.nn.shown_options import shown_options
 from sycl_dnn.nn.state import ModuleState
 from sycl_dnn.nn.summary import Summary, summary_of
-from sycl_dnn.trace import functions, nested_arguments
+from sycl_dnn.trace import array_writes, functions, nested_arguments
 from sycl_dnn.trace.module_arrays import BUILDERS, ModuleArray, built, plain
 from sycl_dnn.trace.values import Tensor
 
@@ -196,7 +196,7 @@ class Module(ModuleState):
             converted = value.trace.convert(value, str(old.dtype))
             value.trace.update(old, converted, f"{type(self).__name__}.{name}")
         else:
-            old[...] = functions.astype(value, str(old.dtype))
+            array_writes.assign(old, functions.astype(value, str(old.dtype)))
 
     def _check_shape(self, name: str, value: Any) -> None:
         shape, path = self.__dict__["_buffers"][name].shape, f"{type(self).__name__}.{name}"

@@ -81,6 +81,6 @@ def norm_over_ranks(norms: Mapping[Owners | None, Any], norm_type: float) -> Any
     if set(norms) == {None}:
         return norms[None]
     if not norm_type:
-        raise ValueError("norm_type must not be 0 for tensor parallel layers")
+        raise ValueError(f"norm_type must not be 0 for tensor parallel layers, got {norm_type}")
     parts = [F.reshape(v, (1,)) if o is None else o.gathered(v) for o, v in norms.items()]
     return F.norm(F.cat(parts), norm_type)

@@ -306,7 +306,7 @@ class Executable:
         stream.let_go()
         if self._single is not None:
             registers = self._allocated(queue, arguments, kind, outs)
-            self._note_writes(registers)
+            array_writes.note(*(registers[r] for r in self._changed))
             program = self._single
             program.program.run(stream, [registers[r] for r in program.reads])
             return registers
@@ -369,32 +369,28 @@ class Executable:
         captured = [(value, t.storage) for _, value, t in self.captured]
         return {self._registers[id(s)]: v for v, s in captured if isinstance(v, Seed)}
 
-    def _note_writes(self, registers: list[Any]) -> None:
-        array_writes.note(*(registers[r] for r in self._changed))
-
-    def draw_seeds(self, registers: list[Any], queue: Any) -> None:
-        """Draw the random seeds of a call."""
-        for register, seed in self.seeds.items():
-            dtype = np.dtype(seed.dtype)
-            registers[register] = allocation.scalar_of_bytes(seed.bytes(), dtype, queue)
+    def written(self, registers: list[Any]) -> list[Any]:
+        """Return the results of a call, and the arguments whose memory it changes."""
+        return [registers[r] for r in {*self.results, *self._changed}]
 
     def _complete(self, registers: list[Any], queue: Any, stream: Any, frozen: Any) -> None:
         """Fill the registers that the caller does not pass: captured arrays, seeds, constants."""
         frozen = dict(frozen or {})
-        self.draw_seeds(registers, queue)
         for index, value, tensor in self.captured:
-            if not isinstance(value, Seed):
+            if isinstance(value, Seed):
+                array = value.array(queue)
+            else:
                 array = value.get_array()
                 if array.sycl_queue != queue:
                     raise placement_error(array.sycl_queue, queue)
-                registers[self._registers[id(tensor.storage)]] = array
+            registers[self._registers[id(tensor.storage)]] = array
             if isinstance(value, Frozen):
                 frozen[index] = value
         self.constants.fill(registers, queue, stream, frozen)
         for register, name in self._written:
             if not registers[register].flags.writable:
                 raise ValueError(f"{name} must be writable and without negative strides")
-        self._note_writes(registers)
+        array_writes.note(*(registers[r] for r in self._changed))
         if self._alone and not are_alone(registers[: self._n_arguments], self._alone, ()):
             raise ValueError(
                 "an array that a function is given and writes to must not share memory with "

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes to arrays whose values programs have computed constants from.
 
-Seen are writes of this package: of programs to buffers, arguments and ``out``, and through what
-modules hand out (``net.weight[...] = w``, ``net.weight.zero_()``); not those of dpnp to its arrays.
+Seen are writes of functions, modules and programs to buffers, arguments and ``out``, and through
+what modules hand out (``net.weight[...] = w``, ``net.weight.zero_()``); not those of dpnp to its
+arrays, nor of primitives that users execute.
 """
 
 from __future__ import annotations
@@ -15,9 +16,15 @@ from sycl_dnn._dpnp import is_memory, span, usm_array
 
 def note(*arrays: Any) -> None:
     """Record that elements of arrays, or dpctl.memory objects, are written."""
-    if WatchedSpans.exist():
+    if arrays and WatchedSpans.exist():
         for array in arrays:
             WatchedSpans.note_write(*span(array if is_memory(array) else usm_array(array)))
+
+
+def assign(array: Any, values: Any, key: Any = ...) -> None:
+    """Write to elements of an array, and record that."""
+    note(array)
+    array[key] = values
 
 
 def watch(spans: WatchedSpans, array: Any) -> None:

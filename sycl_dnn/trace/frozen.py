@@ -138,6 +138,10 @@ class Seed:
         """Return the value as the device reads it."""
         return np.array(self.value, dtype=self.dtype).tobytes()
 
+    def array(self, queue: Any) -> Any:
+        """Return the value for one call, as a usm_ndarray without axes."""
+        return allocation.scalar_of_bytes(self.bytes(), np.dtype(self.dtype), queue)
+
 
 # --- The tensor of an argument
 

@@ -284,8 +284,7 @@ def _written(x: Any, name: str, args: Any, kwargs: Any) -> Any:
     values = plain(writer(name)(x.plain, *args, **kwargs))
     if getattr(values, "shape", ()) not in ((), x.shape):
         raise ValueError(f"{name}_(): the result must have the shape {x.shape}, got {values.shape}")
-    array_writes.note(x.plain)
-    x.plain[...] = in_dtype(values, x.dtype) if hasattr(values, "astype") else values
+    array_writes.assign(x.plain, in_dtype(values, x.dtype) if hasattr(values, "astype") else values)
     return x
 
 
@@ -348,8 +347,7 @@ class ModuleArray(dpnp.ndarray):  # type: ignore[misc]
 
     @_or_traced("__setitem__")
     def __setitem__(self, key: Any, value: Any) -> None:
-        array_writes.note(self.plain)
-        self.plain[self._key(key)] = plain(value)
+        array_writes.assign(self.plain, plain(value), self._key(key))
 
     def __getattr__(self, name: str) -> Any:
         is_own = name.startswith("_") or name in ("plain", "owners")
@@ -390,10 +388,9 @@ class ModuleArray(dpnp.ndarray):  # type: ignore[misc]
         if not hasattr(value, "shape"):
             raise TypeError(f"data must be an array, got {type(value).__name__}")
         if value.shape == self.shape and value.dtype == self.dtype:
-            array_writes.note(self.plain)
-            self.plain[...] = value
+            array_writes.assign(self.plain, value)
             return
-        owned = self.owned()
+        owned = self.in_modules()
         if not owned:
             raise ValueError(
                 f"data must have shape {self.shape} and dtype {self.dtype}, got {value.shape} and "
@@ -423,19 +420,14 @@ class ModuleArray(dpnp.ndarray):  # type: ignore[misc]
         replace_array(self, array.get_array())
         _handed.setdefault(id(array), self)
 
-    def owned(self) -> list[tuple[Any, str]]:
+    def in_modules(self) -> list[tuple[Any, str]]:
         """Return the modules that have the array, with its names."""
         owners = [(owner(), name) for (_, name), owner in self.owners.items()]
         return [(m, n) for m, n in owners if m is not None and m._array(n) is self.plain]
 
     def _trained(self) -> list[tuple[Any, str]]:
         """Return the modules that have the array as a parameter, with its names."""
-        return [(module, name) for module, name in self.owned() if name in module._parameters]
-
-    @property
-    def is_owned(self) -> bool:
-        """Whether a module has it as a parameter or buffer."""
-        return bool(self.owned())
+        return [(module, name) for module, name in self.in_modules() if name in module._parameters]
 
     @property
     def is_parameter(self) -> bool:

@@ -87,6 +87,41 @@ def test_statistics_that_training_updates_are_seen():
         np.testing.assert_allclose(compiled(x).asnumpy(), net(x).asnumpy(), rtol=1e-4, atol=1e-4)
 
 
+def test_arrays_written_to_buffers_are_seen():
+    net, x = folding_net(), F.arange(384.0).reshape(X)
+    compiled = sycl_dnn.compile(net)
+    for count in range(3):
+        net[1].update_buffer("running_mean", F.ones(16) * count)
+        np.testing.assert_allclose(compiled(x).asnumpy(), net(x).asnumpy(), rtol=1e-4, atol=1e-4)
+
+
+def test_writes_of_bound_calls_are_seen():
+    x, y = F.ones(256, 256), F.ones(32, 256)
+    bound = sycl_dnn.plan(lambda x: x * 2, x)
+    weight = bound.result
+    compiled = sycl_dnn.compile(lambda y: F.linear(y, weight))
+    for count in range(1, 4):
+        x[...] = count
+        bound()
+        assert float(compiled(y)[0, 0]) == 256 * 2 * count
+
+
+def test_functions_in_place_are_seen():
+    weight, y = F.ones(256, 256)[::-1], F.ones(32, 256)
+    compiled = sycl_dnn.compile(lambda y: F.linear(y, weight))
+    assert float(compiled(y)[0, 0]) == 256
+    F.hardtanh(weight, 0.0, 0.5, inplace=True)
+    assert float(compiled(y)[0, 0]) == 128
+
+
+def test_results_that_no_program_wrote_are_seen_in_out():
+    weight, y = F.ones(256, 256), F.ones(32, 256)
+    compiled = sycl_dnn.compile(lambda y: F.linear(y, weight))
+    assert float(compiled(y)[0, 0]) == 256
+    sycl_dnn.compile(lambda x: x)(F.ones(256, 256) * 3, out=weight)
+    assert float(compiled(y)[0, 0]) == 768
+
+
 def test_repeated_writes_into_out_and_donated_arrays_are_seen():
     weight, more, x = F.ones(256, 256), F.ones(256, 256), F.ones(32, 256)
     compiled = sycl_dnn.compile(lambda x: F.linear(x, weight))

@@ -16,6 +16,7 @@ from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.arithmetic.operands import check_arrays, checked_array, of_integers
 from sycl_dnn.ir.node import OPERATIONS
 from sycl_dnn.lower.appendable import Eltwise, applied
+from sycl_dnn.trace import array_writes
 from sycl_dnn.trace.pointwise import NO_SHIFT, eltwise
 from sycl_dnn.trace.torch_methods import is_torch, overwritten
 from sycl_dnn.trace.values import Tensor
@@ -112,7 +113,7 @@ def written_over(target: Any, call: Callable[..., Any]) -> Any:
     """Return an array that is passed as ``out``, or assigned to if its strides are negative."""
     if all(step >= 0 for step in getattr(target, "strides", ())):
         return call(out=target)
-    target[...] = call()
+    array_writes.assign(target, call())
     return target
 
 
