@@ -38,10 +38,14 @@ ROWS |= {
     "mv": lambda g, a, out: g.node("MatMul", a.input, a.vec),
     "dot": lambda g, a, out: g.node("MatMul", a.input, a.tensor),
     "outer": lambda g, a, out: g.node("Mul", g.node("Unsqueeze", a.input, Ints((1,))), a.vec2),
-    "local_response_norm": lambda g, a, out: g.node(
-        "LRN", a.input, size=a.size, alpha=a.alpha, beta=a.beta, bias=float(a.k)
-    ),
 }
+
+
+@row("local_response_norm")
+def _local_response_norm(g: Recording, a: Any, outputs: list[Value]) -> Any:
+    if a.size % 2 == 0:
+        raise unsupported("local_response_norm", "size must be odd: ONNX has other windows")
+    return g.node("LRN", a.input, size=a.size, alpha=a.alpha, beta=a.beta, bias=float(a.k))
 
 
 @row("addmm")

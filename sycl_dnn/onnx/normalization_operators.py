@@ -103,9 +103,11 @@ def _mean_variance(call: Call, x: Any) -> Any:
 @operator("LRN")
 def _lrn(call: Call, x: Any) -> Any:
     size = call.need("size")
-    return F.local_response_norm(
-        x, size, call.get("alpha", 1e-4), call.get("beta", 0.75), call.get("bias", 1.0)
-    )
+    alpha, beta, bias = call.get("alpha", 1e-4), call.get("beta", 0.75), call.get("bias", 1.0)
+    if size % 2:
+        return F.local_response_norm(x, size, alpha, beta, bias)
+    # Of an even number of channels, ONNX has one more after the channel, torch before it.
+    return F.flip(F.local_response_norm(F.flip(x, (1,)), size, alpha, beta, bias), (1,))
 
 
 @operator("LpNormalization")

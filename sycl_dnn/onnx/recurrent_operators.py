@@ -61,7 +61,7 @@ def _activations(call: Call, kind: Kind, n: int) -> list[Activation]:
     names = [a.lower() for a in call.get("activations", kind.activations * n)]
     alphas, betas = iter(call.get("activation_alpha", [])), iter(call.get("activation_beta", []))
     activations: list[Activation] = []
-    for name in names:
+    for number, name in enumerate(names):
         if name not in _ACTIVATIONS:
             call.refuse(f"activation {name} is not supported")
         a, b = _DEFAULTS.get(name, (0.0, 0.0))
@@ -69,7 +69,9 @@ def _activations(call: Call, kind: Kind, n: int) -> list[Activation]:
             a = next(alphas, a)
         if name in ("affine", "scaledtanh", "hardsigmoid"):
             b = next(betas, b)
-        clip = call.get("clip")
+        # As in ONNX Runtime and OpenVINO, only gates are clipped, not the state of a cell.
+        is_of_cell = kind.gates == 4 and number % 3 == 2
+        clip = None if is_of_cell else call.get("clip")
         activations.append(_clipped(_ACTIVATIONS[name], a, b, clip))
     return activations
 

@@ -294,6 +294,7 @@ def test_results_that_are_inputs_or_the_same():
         (lambda x: x + F.randn(6), "random number"), (nn.Unfold(2), "unfold"),
         (lambda x: F.max_pool1d(x, 2, return_indices=True), "max_pool1d"),
         (lambda x: F.adaptive_avg_pool1d(x, 4), "must divide"),
+        (lambda x: F.local_response_norm(F.reshape(x, (2, -1, 3)), 2), "size must be odd"),
         (lambda x: F.abs(F.fft.rfft(x)), "rfft has no form"),
         (lambda x: F.abs(F.astype(x, "complex64")), "operators have no complex numbers"),
     ],

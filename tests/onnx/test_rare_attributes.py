@@ -159,3 +159,28 @@ def test_slopes_of_prelu_are_broadcast(shape):
     np.testing.assert_array_equal(made("PRelu", x, [slope]), np.where(x < 0, x * slope, x))
     rows = made("PRelu", x[:, :, 0, 0], [slope.ravel()[:1]])
     np.testing.assert_array_equal(rows, np.where(x < 0, x * slope.ravel()[0], x)[:, :, 0, 0])
+
+
+@pytest.mark.parametrize("size", [2, 3, 4])
+def test_channels_of_local_response_norm(size):
+    """An even number of channels has one more after the channel than before it."""
+    x = np.random.default_rng(0).standard_normal((2, 7, 3, 3), dtype=np.float32)
+    before, after = (size - 1) // 2, size // 2
+    squares = np.stack(
+        [(x[:, max(0, c - before) : c + after + 1] ** 2).sum(1) for c in range(7)], 1
+    )
+    expected = x / (1.5 + 0.3 / size * squares) ** 0.75
+    got = made("LRN", x, size=size, alpha=0.3, bias=1.5)
+    np.testing.assert_allclose(got, expected, rtol=2e-5)
+
+
+def test_clip_of_an_lstm_does_not_bound_its_cell():
+    """Three steps with open gates: the state of the cell exceeds the bound."""
+    weights = [np.zeros((1, 4, 1), np.float32), np.zeros((1, 4, 1), np.float32)]
+    bias = np.array([[9.0, 9.0, 9.0, 9.0, 0.0, 0.0, 0.0, 0.0]], np.float32)
+    last = made("LSTM", np.zeros((3, 1, 1), np.float32), [*weights, bias], hidden_size=1, clip=0.5)
+    gate, cell = 1 / (1 + np.exp(-0.5)), 0.0
+    for _ in range(3):
+        cell = gate * cell + gate * np.tanh(0.5)
+    assert cell > 0.5
+    assert last[-1].item() == pytest.approx(gate * np.tanh(cell), rel=1e-6)
