@@ -22,10 +22,15 @@ def sliced(g: Recording, x: Any, axis: int, start: int, stop: int, step: int = 1
     return g.node("Slice", x, Ints((start,)), Ints((stop,)), Ints((axis,)), Ints((step,)))
 
 
+def reshaped(g: Recording, x: Any, shape: Sequence[int]) -> Any:
+    """Write a view of another shape, in which 0 is a size, not that of the input."""
+    return g.node("Reshape", x, Ints(shape), **({"allowzero": 1} if 0 in shape else {}))
+
+
 ROWS |= {
-    "reshape": lambda g, a, out: g.node("Reshape", a.input, Ints(out[0].shape)),
-    "flatten": lambda g, a, out: g.node("Reshape", a.input, Ints(out[0].shape)),
-    "unflatten": lambda g, a, out: g.node("Reshape", a.input, Ints(out[0].shape)),
+    "reshape": lambda g, a, out: reshaped(g, a.input, out[0].shape),
+    "flatten": lambda g, a, out: reshaped(g, a.input, out[0].shape),
+    "unflatten": lambda g, a, out: reshaped(g, a.input, out[0].shape),
     "unsqueeze": lambda g, a, out: g.node("Unsqueeze", a.input, Ints((a.dim,))),
     "permute": lambda g, a, out: g.node(
         "Transpose", a.input, perm=[d % a.input.ndim for d in a.dims]
@@ -117,7 +122,8 @@ def _unbind(g: Recording, a: Any, outputs: list[Value]) -> Any:
 
 @row("cat")
 def _cat(g: Recording, a: Any, outputs: list[Value]) -> Any:
-    arrays = [g.cast(t, outputs[0].dtype) for t in a.tensors if t.shape != (0,)]
+    tensors = [t for t in a.tensors if t.shape != (0,)] or a.tensors
+    arrays = [g.cast(t, outputs[0].dtype) for t in tensors]
     return g.node("Concat", *arrays, axis=a.dim)
 
 
@@ -149,17 +155,17 @@ def _pixel_shuffle(g: Recording, a: Any, outputs: list[Value]) -> Any:
 def _pixel_unshuffle(g: Recording, a: Any, outputs: list[Value]) -> Any:
     *lead, c, h, w = a.input.shape
     n, r = len(lead), a.downscale_factor
-    apart = g.node("Reshape", a.input, Ints((*lead, c, h // r, r, w // r, r)))
+    apart = reshaped(g, a.input, (*lead, c, h // r, r, w // r, r))
     order = [*range(n), *(n + i for i in (0, 2, 4, 1, 3))]
-    return g.node("Reshape", g.node("Transpose", apart, perm=order), Ints(outputs[0].shape))
+    return reshaped(g, g.node("Transpose", apart, perm=order), outputs[0].shape)
 
 
 @row("channel_shuffle")
 def _channel_shuffle(g: Recording, a: Any, outputs: list[Value]) -> Any:
     n, c, *sizes = a.input.shape
-    apart = g.node("Reshape", a.input, Ints((n, a.groups, c // a.groups, *sizes)))
+    apart = reshaped(g, a.input, (n, a.groups, c // a.groups, *sizes))
     order = [0, 2, 1, *range(3, 3 + len(sizes))]
-    return g.node("Reshape", g.node("Transpose", apart, perm=order), Ints(outputs[0].shape))
+    return reshaped(g, g.node("Transpose", apart, perm=order), outputs[0].shape)
 
 
 def _like(value: float) -> Row:

@@ -97,8 +97,21 @@ def _lp_pool(rank: int) -> Row:
         if a.norm_type % 2:
             raise unsupported(f"lp_pool{rank}d", f"norm_type must be even, got {a.norm_type}")
         attributes = _windows(f"lp_pool{rank}d", a, outputs[0], rank)
-        p = int(a.norm_type)
-        return _batched(g, a.input, rank, lambda x: g.node("LpPool", x, p=p, **attributes))
+        p, dtype = int(a.norm_type), outputs[0].dtype
+
+        def mean(x: Any) -> Any:
+            """Write it with windows beyond the image, of which torch counts all elements."""
+            area = math.prod(attributes["kernel_shape"])
+            powers = g.node("Pow", x, g.number(p, dtype))
+            total = g.node(
+                "Mul", g.node("AveragePool", powers, **attributes), g.number(area, dtype)
+            )
+            return g.node("Pow", total, g.number(1 / p, dtype))
+
+        def pool(x: Any) -> Any:
+            return mean(x) if a.ceil_mode else g.node("LpPool", x, p=p, **attributes)
+
+        return _batched(g, a.input, rank, pool)
 
     return write
 

@@ -188,7 +188,16 @@ def call_all(
             _call_in_mode(caller, reference, other, "kernels ")
         if reference.gradients is not None:
             _call_transformed(caller, reference)
+        if caller.can_be_batched:
+            caller.check("onnx", lambda: _exported(caller), caller.outputs(reference))
     return caller
+
+
+def _exported(caller: Caller) -> tuple[Any, ...]:
+    """Return the results of the program as an ONNX model."""
+    args = tuple(caller.args.values())
+    made = sycl_dnn.onnx.load(sycl_dnn.onnx.export(caller.function, *args))(*args)
+    return made if isinstance(made, tuple) else (made,)
 
 
 def _call_plainly(caller: Caller, reference: Reference, other: Reference) -> None:

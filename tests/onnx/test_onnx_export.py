@@ -287,6 +287,15 @@ def test_results_that_are_inputs_or_the_same():
     check(twice, X)
 
 
+def test_windows_beyond_an_image_have_the_means_of_torch():
+    check(lambda x: F.lp_pool2d(x, 2, 2, ceil_mode=True), drawn(2, 3, 5, 7))
+    check(lambda x: F.lp_pool1d(x, 4, 3, 2, ceil_mode=True), drawn(3, 8))
+
+
+def test_shapes_without_elements():
+    check(lambda x: (F.reshape(x, (3, 1, 0)), F.flatten(x)), F.zeros(2, 0, 3))
+
+
 @pytest.mark.parametrize(
     ("f", "message"),
     [
