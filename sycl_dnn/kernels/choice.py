@@ -32,6 +32,7 @@ class Rule:
 RULES = {
     "max_pool": Rule(row_major=1 << 18, channels_last=1 << 18),
     "resize": Rule(row_major=None, channels_last=1 << 16),
+    "depthwise": Rule(row_major=None, channels_last=1 << 13),
 }
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -82,6 +83,9 @@ def _skip_layer_norm(call: Call, x: Any, skip: Any, *weights: Any) -> Any:
 
 @operator("InstanceNormalization")
 def _instance_norm(call: Call, x: Any, scale: Any, bias: Any) -> Any:
+    if math.prod(x.shape[2:]) == 1:  # which torch refuses
+        shape = (1, -1, *x.shape[2:])
+        return (x - x) * F.reshape(scale, shape) + F.reshape(bias, shape)
     return F.instance_norm(x, None, None, scale, bias, eps=call.get("epsilon", 1e-5))
 
 

@@ -184,3 +184,11 @@ def test_clip_of_an_lstm_does_not_bound_its_cell():
         cell = gate * cell + gate * np.tanh(0.5)
     assert cell > 0.5
     assert last[-1].item() == pytest.approx(gate * np.tanh(cell), rel=1e-6)
+
+
+def test_instance_norm_of_one_position_is_its_bias():
+    x = np.array([[[2.0], [NAN], [4.0]]], np.float32)
+    scale, bias = (np.arange(3, dtype=np.float32) + start for start in (5, 1))
+    np.testing.assert_array_equal(
+        made("InstanceNormalization", x, [scale, bias]).ravel(), [1.0, NAN, 3.0]
+    )

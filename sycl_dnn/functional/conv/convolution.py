@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
-from sycl_dnn._core import algorithm, engine_kind, prop_kind
+from sycl_dnn._core import algorithm, engine_kind
 from sycl_dnn.functional.arithmetic.elementwise import check_same_dtype
 from sycl_dnn.functional.conv.windows import (
     Axis,
@@ -29,35 +28,9 @@ from sycl_dnn.onednn.fault import cpu_has_avx512, narrow_lanes
 from sycl_dnn.ops.selection import pad
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.descriptors import NARROW
-from sycl_dnn.trace.gradients import Grads, backward, gradients_of, rule_for
-from sycl_dnn.trace.pointwise import zeros
-from sycl_dnn.trace.recording import Trace
-from sycl_dnn.trace.reductions import reduce
-from sycl_dnn.trace.steps import Entry, NeedsAnotherDevice, Out
+from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
-from sycl_dnn.trace.views import narrow, reshape, transpose
-
-
-def scatter_choice(
-    trace: Trace, shape: Sizes, weights: Tensor, strides: Sizes
-) -> tuple[str, str | None]:
-    """Choose layout and implementation for scattering windows into (N, C, *S), of ``shape``.
-
-    Used by gradients of convolutions with respect to their source and by transposed convolutions,
-    with weights ([G,] O, I, *K). For few channels and large strided kernels oneDNN's default is up
-    to four times slower than its own matrix product.
-    """
-    is_grouped = weights.ndim > len(shape)
-    groups = weights.shape[0] if is_grouped else 1
-    kernel_size = math.prod(weights.shape[3 if is_grouped else 2 :])
-    if trace.engine.kind is not engine_kind.cpu:
-        return "channels_last", None
-    is_strided = max(strides) > 1
-    if is_strided and kernel_size == 1 and shape[1] // groups < narrow_lanes():
-        return "row_major", None  # oneDNN's gradient for channels-last weights is wrong
-    if groups == 1 and is_strided and shape[1] <= 4 and kernel_size >= 25:
-        return "row_major", "gemm:jit"
-    return "channels_last", None
+from sycl_dnn.trace.views import narrow, reshape
 
 
 def _is_unreliable(axis: Axis, rank: int) -> bool:
@@ -76,123 +49,6 @@ def widened(x: Tensor, axes: list[Axis], *tensors: Tensor | None) -> list[Any]:
     if x.dtype != "bfloat16" or not any(_is_unreliable(a, len(axes)) for a in axes):
         return [x, *tensors]
     return [None if t is None else x.trace.convert(t, "float32") for t in (x, *tensors)]
-
-
-def _backward_data(trace: Trace, entry: Entry, grads: Grads) -> Grads:
-    src, weights, params = entry.inputs["src"], entry.inputs["weights"], entry.params
-    memory_layout, implementation = scatter_choice(trace, src.shape, weights, params["strides"])
-    result = trace.primitive(
-        "convolution_backward_data",
-        {"weights": weights, "diff_dst": grads["dst"]},
-        {"diff_src": Out(src.shape, src.dtype, memory_layout)},
-        ask={"weights": "any", "diff_dst": memory_layout},
-        prefer=implementation,
-        hint_fwd_pd=entry.pd,
-        **{n: v for n, v in params.items() if n != "prop_kind"},
-    )
-    return {"src": result["diff_src"]}
-
-
-@rule_for("convolution_forward")
-def _gradient(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
-    result = _backward_data(trace, entry, grads) if "src" in needed else {}
-    if needed & {"weights", "bias"}:
-        result |= backward(trace, "convolution_backward_weights", entry, grads)
-    return result
-
-
-@rule_for("deconvolution_forward")
-def _gradient_of_transposed(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
-    result: Grads = {}
-    if "src" in needed:
-        result |= backward(trace, "deconvolution_backward_data", entry, grads)
-    if needed & {"weights", "bias"}:
-        start = len(trace.tape)
-        try:
-            result |= backward(trace, "deconvolution_backward_weights", entry, grads)
-        except NeedsAnotherDevice:
-            # For few channels oneDNN offers kernels that fail at creation.
-            del trace.tape[start:]
-            result |= _weights_by_convolution(trace, entry, grads["dst"])
-    return result
-
-
-def _weights_by_convolution(trace: Trace, entry: Entry, dy: Tensor) -> Grads:
-    """Compute the gradients of weights and bias by a convolution with exchanged operands."""
-    x, weights = entry.inputs["src"], entry.inputs["weights"]
-    axis = weights.ndim - x.ndim  # of outputs, after the groups
-    order = [*range(axis), axis + 1, axis, *range(axis + 2, weights.ndim)]
-    names = ("strides", "dilates", "padding_l", "padding_r")
-    trace.primitive(
-        "convolution_forward",
-        {"src": dy, "weights": transpose(weights, order)},
-        {"dst": Out(x.shape, x.dtype, "channels_last")},
-        ask={"src": "channels_last", "weights": "any"},
-        prop_kind=prop_kind.forward_training,
-        algorithm=algorithm.convolution_direct,
-        **{n: entry.params[n] for n in names if n in entry.params},
-    )
-    result = gradients_of(trace, trace.tape[-1], {"dst": x}, {"weights"})
-    grads = {"weights": transpose(result["weights"], order)}
-    if "bias" in entry.inputs:
-        axes = [0, *range(2, dy.ndim)]
-        total = reduce(algorithm.reduction_sum, dy, axes)
-        grads["bias"] = trace.convert(reshape(total, (dy.shape[1],)), entry.inputs["bias"].dtype)
-    return grads
-
-
-def _forward_of(trace: Trace, entry: Entry, src: Tensor, weights: Tensor, bias: Any) -> Entry:
-    """Record the forward primitive of a backward one on other operands; return its entry."""
-    row = entry.row.partition("_backward_")[0] + "_forward"
-    dst = entry.inputs["diff_dst"]
-    inputs = {"src": src, "weights": weights} | ({} if bias is None else {"bias": bias})
-    memory_layout, implementation = "channels_last", None
-    if row == "deconvolution_forward":
-        memory_layout, implementation = scatter_choice(
-            trace, dst.shape, weights, entry.params["strides"]
-        )
-    trace.primitive(
-        row,
-        inputs,
-        {"dst": Out(dst.shape, dst.dtype, memory_layout)},
-        ask={"src": memory_layout, "weights": "any"},
-        prefer=implementation,
-        prop_kind=prop_kind.forward_training,
-        **{n: v for n, v in entry.params.items() if n not in ("prop_kind", "hint_fwd_pd")},
-    )
-    return trace.tape[-1]
-
-
-def _bilinear_gradients(
-    trace: Trace, entry: Entry, forward: Entry, operand: str, needed: set[str]
-) -> Grads:
-    """Return the gradients of a backward primitive, whose transpose is ``forward``.
-
-    The primitive is linear both in ``diff_dst`` and in ``operand``.
-    """
-    result = {"diff_dst": forward.outputs["dst"]}
-    if operand in needed:
-        dy = {"dst": entry.inputs["diff_dst"]}
-        result |= gradients_of(trace, forward, dy, {operand})
-    return result
-
-
-def _backward_data_gradient(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
-    forward = _forward_of(trace, entry, grads["diff_src"], entry.inputs["weights"], None)
-    return _bilinear_gradients(trace, entry, forward, "weights", needed)
-
-
-def _backward_weights_gradient(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
-    weights = grads.get("diff_weights")
-    if weights is None:
-        weights = zeros(trace, entry.outputs["diff_weights"].shape, entry.inputs["src"].dtype)
-    forward = _forward_of(trace, entry, entry.inputs["src"], weights, grads.get("diff_bias"))
-    return _bilinear_gradients(trace, entry, forward, "src", needed)
-
-
-for _row in ("convolution", "deconvolution"):
-    rule_for(f"{_row}_backward_data")(_backward_data_gradient)
-    rule_for(f"{_row}_backward_weights")(_backward_weights_gradient)
 
 
 # --- Checks and recording, for any rank

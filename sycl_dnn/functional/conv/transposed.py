@@ -9,10 +9,10 @@ from sycl_dnn._core import algorithm
 from sycl_dnn.functional.conv.convolution import (
     check_groups,
     check_operands,
-    scatter_choice,
     widened,
     window_parameters,
 )
+from sycl_dnn.functional.conv.convolution_gradients import scatter_choice
 from sycl_dnn.functional.conv.windows import (
     Axis,
     Pads,
