@@ -49,7 +49,7 @@ def _logical(op: str) -> Row:
     return write
 
 
-ROWS |= {"all": _logical("ReduceMin"), "any": _logical("ReduceMax")}
+ROWS |= {"all": _logical("ReduceMin"), "any": _logical("ReduceSum")}
 
 
 def _arg(op: str) -> Row:

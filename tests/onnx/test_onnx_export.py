@@ -294,6 +294,7 @@ def test_windows_beyond_an_image_have_the_means_of_torch():
 
 def test_shapes_without_elements():
     check(lambda x: (F.reshape(x, (3, 1, 0)), F.flatten(x)), F.zeros(2, 0, 3))
+    check(lambda x: (F.any(x > 0), F.all(x > 0)), F.zeros(2, 0, 3))
 
 
 @pytest.mark.parametrize(
