@@ -7,6 +7,7 @@ from collections.abc import Container, Mapping, Sequence
 
 from sycl_dnn.ir.derivation import pullback
 from sycl_dnn.ir.node import Node, in_order, leaf, node_of
+from sycl_dnn.kernels.expression import COSTLY
 from sycl_dnn.kernels.node_expressions import is_elementwise, read_through
 from sycl_dnn.lower.region import is_reduction, is_scan
 from sycl_dnn.ops.arithmetic import CAST, cast
@@ -68,9 +69,10 @@ def _is_part(node: Node) -> bool:
 
 
 def reading_results(gradients: Sequence[Node], results: Sequence[Node]) -> list[Node]:
-    """Let gradients read rounded results instead of recomputing their slices.
+    """Let gradients read rounded results instead of recomputing slices and costly functions.
 
-    The gradient of softmax in bfloat16 then reads what the forward pass wrote, as in PyTorch.
+    The gradients of softmax and tanh in bfloat16 then read what the forward pass wrote, as in
+    PyTorch.
 
     Parameters
     ----------
@@ -80,7 +82,7 @@ def reading_results(gradients: Sequence[Node], results: Sequence[Node]) -> list[
     """
     replacements: dict[Node, Node] = {}
     for result in results:
-        if result.operation is CAST and _is_of_slices(result.inputs[0]):
+        if result.operation is CAST and _is_read_again(result.inputs[0]):
             replacements[result.inputs[0]] = cast(result, result.inputs[0].dtype)
     if not replacements:
         return list(gradients)
@@ -114,6 +116,11 @@ def read_unrounded(results: Sequence[Node], leaves: Sequence[Node]) -> list[Node
 def _is_of_many(node: Node) -> bool:
     """Whether a float result has far fewer elements than its operands."""
     return bool(node.inputs) and node.is_float and 8 * node.size <= node.inputs[0].size
+
+
+def _is_read_again(node: Node) -> bool:
+    """Whether a float result costs more to compute than to read."""
+    return node.operation.name in COSTLY or _is_of_slices(node)
 
 
 def _is_of_slices(node: Node) -> bool:
