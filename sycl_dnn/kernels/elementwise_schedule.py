@@ -24,8 +24,9 @@ class Schedule(NamedTuple):
     n_rows : int
         Rows that a group processes at a time.
     pieces : tuple of int
-        Widths of the vectors of such a row, which are unrolled; empty for a loop over vectors,
-        which is outside that over rows if terms depend on coordinates.
+        Widths of the vectors of such a row, which are unrolled; empty for a loop over vectors.
+    in_columns : bool
+        Whether the loop over vectors is outside that over rows.
     kept_row : int
         Maximum length of a row of ``kept_terms``, which a group computes once; 0 for none.
     """
@@ -35,6 +36,7 @@ class Schedule(NamedTuple):
     span: int
     n_rows: int = 1
     pieces: tuple[int, ...] = ()
+    in_columns: bool = False
     kept_row: int = 0
 
     @property
@@ -127,21 +129,24 @@ def on_cpu(expression: Expression, grid: Grid) -> Schedule:
     columns of vectors. Vectors of short rows are unrolled, since a loop would start and end all the
     time: those of multiples of 8, such as channels, and of less than a vector. A kernel for each
     other length would take too long to compile; these have vectors that leave few single elements.
-    Coordinates are computed once for the vectors of a column.
+    Coordinates, and what is equal in neighboring rows, are computed once for a column of vectors.
     """
     row, schedule = grid.sizes[-1], ON_CPU
     if len(grid.sizes) == 1:
         return schedule
+    has_steady_work = bool(steady_work(expression, grid.classes))
     if row <= _SHORT_ROW:
         if (row % 8 == 0 or row < schedule.width) and _is_plain(expression, grid):
             return schedule._replace(n_rows=schedule.span // row, pieces=_pieces(row))
         n_rows = _COLUMN if row > 32 and expression.is_indexed else _N_ROWS
         width = _width(row, overlaps=bool(expression.n_places))
-        schedule = schedule._replace(width=width, n_rows=n_rows)
-    keeps = len(grid.sizes) == 2 and row <= _KEPT_ROW and grid.sizes[0] >= _MANY_ROWS
-    if keeps and 0 < len(kept_terms(expression, grid.classes)) <= _MOST_KEPT:
-        schedule = schedule._replace(kept_row=_KEPT_ROW)
-    return schedule
+        in_columns = expression.is_indexed or has_steady_work
+        return schedule._replace(width=width, n_rows=n_rows, in_columns=in_columns)
+    if not has_steady_work or row > _KEPT_ROW or grid.sizes[-2] < _MANY_ROWS:
+        return schedule
+    if len(grid.sizes) == 2 and 0 < len(kept_terms(expression, grid.classes)) <= _MOST_KEPT:
+        return schedule._replace(kept_row=_KEPT_ROW)
+    return schedule._replace(n_rows=_COLUMN, in_columns=True)
 
 
 def _is_plain(expression: Expression, grid: Grid) -> bool:
@@ -181,16 +186,21 @@ def steady_along(axis: int, expression: Expression, classes: Sequence[str]) -> s
     return steady
 
 
+def steady_work(expression: Expression, classes: Sequence[str]) -> list[int]:
+    """Return computed terms that are equal in all rows, but not along them."""
+    n_inputs = len(expression.inputs)
+    steady = steady_along(-2, expression, classes) - steady_along(-1, expression, classes)
+    computed = [n for n in sorted(steady) if n >= n_inputs]
+    return [n for n in computed if expression.terms[n - n_inputs].operation != "cast"]
+
+
 def kept_terms(expression: Expression, classes: Sequence[str]) -> list[int]:
     """Return computed float32 terms that are equal in all rows and that other terms read."""
     steady, n_inputs = steady_along(-2, expression, classes), len(expression.inputs)
-    uniform = steady_along(-1, expression, classes)
     others = [n for n in range(n_inputs, n_inputs + len(expression.terms)) if n not in steady]
     read = {operand for n in others for operand in expression.operands_of(n)}
     return [
         n
-        for n in sorted(read & steady - uniform)
-        if n >= n_inputs
-        and expression.dtype_of(n) == "float32"
-        and expression.terms[n - n_inputs].operation not in ("cast", "number")
+        for n in steady_work(expression, classes)
+        if n in read and expression.dtype_of(n) == "float32"
     ]

@@ -122,7 +122,7 @@ class ElementwiseWriter:
                 self._along(starts, start, stop)
             elif pieces:
                 self._rows((start, stop), starts, offsets, pieces)
-            elif self._expression.is_indexed:
+            elif self._schedule.in_columns:
                 self._along(starts, self._constant(0), self._sizes[-1], (start, stop))
             else:
                 with k.loop(start, stop, one) as row:

@@ -14,6 +14,7 @@ from sycl_dnn.kernels.elementwise_schedule import ON_CPU, Grid, on_cpu, units_of
 from sycl_dnn.kernels.expression import Expression, Term
 from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.ops.arithmetic import ABS, cast
+from sycl_dnn.ops.shape import broadcast_to
 
 
 @pytest.fixture(scope="module")
@@ -145,6 +146,31 @@ def test_values_that_are_equal_in_all_rows_are_computed_once(cpu, n, row, dtype)
     arrays = [sycl_dnn.asarray(a, dtype=dtype, sycl_queue=cpu) for a in arrays]
     result = F.astype(spread(*arrays), "float32").asnumpy()
     np.testing.assert_array_equal(result, reference)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "operation", "n_rows"),
+    [((3, 64, 200), "neg", 16), ((3, 64, 100), "neg", 64), ((3, 64, 200), "cast", 1)]
+    + [((3, 63, 200), "neg", 1), ((3, 64, 4100), "neg", 1)],
+)
+def test_what_is_equal_in_neighboring_rows_is_computed_for_columns(sizes, operation, n_rows):
+    _, n, row = sizes
+    schedule, _ = schedule_of(sizes, operation, strides=((row, 0, 1), (n * row, row, 1)))
+    assert (schedule.n_rows, schedule.in_columns) == (n_rows, n_rows > 1)
+
+
+@operation
+def repeated_squares(x):
+    return computed(lambda n: broadcast_to(n * n, (3, 9, 9, x.shape[-1])), x)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("row", [100, 116, 129, 300, 4100])
+def test_squares_repeated_in_neighboring_rows(cpu, row, dtype):
+    x = np.random.default_rng(row).integers(-9, 9, (3, 1, 1, row)).astype("f4")
+    array = sycl_dnn.asarray(x, dtype=dtype, sycl_queue=cpu)
+    result = F.astype(repeated_squares(array), "float32").asnumpy()
+    np.testing.assert_array_equal(result, np.broadcast_to(x * x, (3, 9, 9, row)))
 
 
 def test_joined_launches_keep_values_of_their_own(cpu):
