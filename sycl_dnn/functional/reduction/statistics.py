@@ -6,16 +6,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sycl_dnn._core import algorithm
 from sycl_dnn.call.operation import named, operation
-from sycl_dnn.functional.arithmetic.comparison import clamp
 from sycl_dnn.functional.arithmetic.elementwise import check_float
 from sycl_dnn.functional.normalization.affine import check_eps
-from sycl_dnn.functional.reduction.sums import axes_of, by_kernel, documented, mean
-from sycl_dnn.ir.node import Operation
+from sycl_dnn.functional.reduction.sums import (
+    axes_of,
+    by_kernel,
+    documented,
+    mean,
+    of_elements,
+)
+from sycl_dnn.ir.node import Node, Operation
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops import reduction as ops
-from sycl_dnn.trace.pointwise import binary
+from sycl_dnn.ops.arithmetic import CLAMP
 from sycl_dnn.trace.values import Tensor
 
 
@@ -167,10 +171,14 @@ def normalize(
 
     Notes
     -----
-    Source: oneDNN developer guide, "Reduction" and "Binary".
+    Source: ``torch.nn.functional.normalize``.
     """
     check_float("normalize", input=input)
     check_eps("normalize", eps)
-    wide = input.trace.convert(input, dtypes.wide(input.dtype))
-    length = clamp(norm(wide, p, dim, keepdim=True), min=eps)
-    return binary(algorithm.binary_div, wide, length, input.dtype)
+    axes, order, dtype = axes_of("normalize", dim, input.ndim), _order(p), str(input.dtype)
+
+    def definition(x: Node) -> Node:
+        length = ops.NORM(x, axes=tuple(sorted(axes)), order=order)
+        return x / CLAMP(length, low=eps, high=None)
+
+    return of_elements(definition, input, wide=dtypes.wide(dtype), dtype=dtype)

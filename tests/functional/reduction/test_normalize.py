@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
+import dpnp
 import numpy as np
 from functional.case import Case, Spec
 from functional.checks import checked
 
+import sycl_dnn
 from sycl_dnn import functional as F
 
 #: name: shape of the input, the other arguments, layout.
@@ -29,3 +31,13 @@ CASES = [
 ]  # fmt: skip
 CASES += [c.as_dtype("bfloat16") for c in CASES if c.name in ("rows", "channels", "channels-last")]
 TestCases = checked(CASES, sweep=3)
+
+
+def test_values_and_gradients_are_one_kernel_each(queue):
+    def function(x, dy):
+        y, pullback = sycl_dnn.vjp(F.normalize, x)
+        return y, pullback(dy)
+
+    x = dpnp.ones((7, 5), dtype="f4", sycl_queue=queue)
+    assert sycl_dnn.compile(lambda x: F.normalize(x)).explain(x).n_steps == 1
+    assert sycl_dnn.compile(lambda x, dy: function(x, dy)[1]).explain(x, x).n_steps == 1
