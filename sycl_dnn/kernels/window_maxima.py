@@ -17,7 +17,7 @@ from sycl_dnn.trace.values import Tensor
 _CHANNELS, _BAND_ELEMENTS = 16, 1024
 
 #: Maxima are channels-last; ``taken`` has the index of each maximum in its window. In the
-#: channels-last gradient, an input sums the gradients of the at most ``MOST`` windows over it. In
+#: channels-last gradient, an input sums the gradients of the windows over it. In
 #: the row-major gradient, each maximum is added to its element, in bands of rows that fit the
 #: cache; elements outside the rows of a part are added after the band.
 _SOURCE = """
@@ -62,32 +62,47 @@ __kernel void maxima_forward(__global const element *x, __global element *y,
     }
 }
 
+// Columns of inputs differ by ``r`` from the first of a window; windows over them by ``b``.
+#if KW <= 8
+#define UNROLLED _Pragma("unroll")
+#else
+#define UNROLLED
+#endif
+
 ONE_ITEM
 __kernel void maxima_backward(__global const element *dy, __global const uchar *taken,
                               __global element *dx, int rows, int each, int height, int width,
                               int channels, int out_height, int out_width, int top, int left) {
     const int start = get_group_id(0) * each;
     for (int row = start; row < min(start + each, rows); ++row) {
-        const int h = row % height + top, last = min(h / SH, out_height - 1);
-        for (int w = left; w < width + left; ++w) {
-            size_t from[MOST];
-            int wanted[MOST], n = 0;
-            for (int i = LEAST(h, KH, SH); i <= last; ++i) {
-                for (int j = LEAST(w, KW, SW); j <= min(w / SW, out_width - 1); ++j) {
-                    const size_t above = (size_t)(row / height) * out_height + i;
-                    from[n] = (above * out_width + j) * channels;
-                    wanted[n++] = (h - i * SH) * KW + w - j * SW;
+        const int h = row % height + top, first = LEAST(h, KH, SH);
+        const int last = min(h / SH, out_height - 1);
+        const size_t above = (size_t)(row / height) * out_height;
+        __global element *q = dx + ((size_t)row * width - left) * channels;
+        for (int j = left / SW; j * SW < width + left; ++j) {
+            UNROLLED
+            for (int r = 0; r < SW; ++r) {
+                const int w = j * SW + r;
+                if (w < left || w >= width + left) continue;
+                size_t from[MOST];
+                int numbers[MOST], n = 0;
+                for (int i = first; i <= last; ++i) {
+                    UNROLLED
+                    for (int b = (KW - 1 - r) / SW; b >= 0; --b) {
+                        if (j < b || j - b >= out_width || r + b * SW >= KW) continue;
+                        from[n] = ((above + i) * out_width + j - b) * channels;
+                        numbers[n++] = (h - i * SH) * KW + r + b * SW;
+                    }
                 }
-            }
-            __global element *q = dx + ((size_t)row * width + w - left) * channels;
-            COLUMNS(channels) {
-                vector sums = 0;
-                for (int k = 0; k < n; ++k) {
-                    const JOIN(uchar, V) number = JOIN(vload, V)(0, taken + from[k] + c);
-                    const vector g = LOAD(from[k] + c, dy);
-                    sums += select((vector)0, g, JOIN(convert_int, V)(number) == wanted[k]);
+                COLUMNS(channels) {
+                    vector sums = 0;
+                    for (int k = 0; k < n; ++k) {
+                        const JOIN(uchar, V) number = JOIN(vload, V)(0, taken + from[k] + c);
+                        const vector g = LOAD(from[k] + c, dy);
+                        sums += select((vector)0, g, JOIN(convert_int, V)(number) == numbers[k]);
+                    }
+                    STORE(sums, (size_t)w * channels + c, q);
                 }
-                STORE(sums, c, q);
             }
         }
     }
