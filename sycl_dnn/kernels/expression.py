@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from sycl_dnn.kernels.accurate_functions import ACCURATE, erfinv
+from sycl_dnn.kernels.accurate_functions import ACCURATE, erfinv, exp_nonpositive
 from sycl_dnn.kernels.spirv import TYPES, Kernel, Value
 
 #: Register type by dtype; narrow floats are computed in f32 and rounded.
@@ -169,36 +168,12 @@ def _sign(k: Kernel, x: Value) -> Value:
     return k.select(k.call("lt", x, zero), _constant(k, -1, x), positive)
 
 
-#: exp(r) = 1 + r + r * r * (1 / 2 + ...), after subtracting multiples of log(2) / 2.
-_EXPONENTIAL = (1.39336435e-3, 8.36317557e-3, 4.1666465e-2, 1.6666577e-1, 0.5)
-
-
-def _exp_nonpositive(k: Kernel, x: Value) -> Value:
-    """Exponential of arguments up to 88.5, accurate to 1e-7; 0 below -87. Faster than exp."""
-    if x.type != "f32":
-        return k.call("exp", x)
-    constant = functools.partial(_constant, k, like=x)
-    multiple = k.call("rint", k.call("mul", x, constant(1.44269504)))
-    rest = k.call("fma", multiple, constant(-0.693145752), x)
-    rest = k.call("fma", multiple, constant(-1.42860677e-6), rest)
-    power = constant(_EXPONENTIAL[0])
-    for coefficient in _EXPONENTIAL[1:]:
-        power = k.call("fma", power, rest, constant(coefficient))
-    power = k.call("fma", k.call("mul", power, rest), rest, rest)
-    power = k.call("add", power, constant(1.0))
-    exponent = k.converted(multiple, "i32")
-    biased = k.call("add", exponent, _constant(k, 127, exponent))
-    scale = k.reinterpreted(k.call("shl", biased, _constant(k, 23, exponent)), "f32")
-    is_tiny = k.call("lt", x, constant(-87.0))
-    return k.select(is_tiny, constant(0.0), k.call("mul", power, scale))
-
-
 def _sigmoid(k: Kernel, x: Value) -> Value:
     one, x = _constant(k, 1, x), k.call("neg", x)
     if x.type == "f32":  # up to where the exponential is infinite; NaN passes
         most = _constant(k, 88.5, x)
         x = k.select(k.call("lt", most, x), most, x)
-    power = _exp_nonpositive(k, x)
+    power = exp_nonpositive(k, x)
     return k.call("div", one, k.call("add", one, power))
 
 
@@ -393,7 +368,7 @@ WRITERS: dict[str, Writer | None] = {
     "abs": _abs, "bits": _bits, "erfinv_single": erfinv,
     "bitwise_not": _simple("not"), "cast": None,
     "left_shift": _shifted("shl"), "right_shift": _shifted("shr"),
-    "div": _divided, "exp_nonpositive": _exp_nonpositive, "floor_divide": _floor_divide,
+    "div": _divided, "exp_nonpositive": exp_nonpositive, "floor_divide": _floor_divide,
     "fmod": _fmod, "isfinite": _is_finite,
     "isinf": _test("isinf"), "isnan": _test("isnan"), "logical_not": _not,
     "logical_xor": _logical_xor,

@@ -89,8 +89,8 @@ ASINH = _unary("asinh", lambda n: RSQRT(SQUARE(_x(n)) + 1))
 ACOSH = _unary("acosh", lambda n: RSQRT(SQUARE(_x(n)) - 1))
 ATANH = _quotient("atanh", lambda n: 1 - SQUARE(_x(n)))
 SIGMOID = _unary("sigmoid", lambda n: n * (1 - n))
-ERF = _unary("erf", lambda n: EXP(-SQUARE(_x(n))) * (2 / math.sqrt(math.pi)))
-ERFC = _unary("erfc", lambda n: EXP(-SQUARE(_x(n))) * (-2 / math.sqrt(math.pi)))
+ERF = _unary("erf", lambda n: EXP_NONPOSITIVE(-SQUARE(_x(n))) * (2 / math.sqrt(math.pi)))
+ERFC = _unary("erfc", lambda n: EXP_NONPOSITIVE(-SQUARE(_x(n))) * (-2 / math.sqrt(math.pi)))
 
 # --- Unary, with kinks or steps
 
