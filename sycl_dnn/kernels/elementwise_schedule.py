@@ -138,9 +138,10 @@ def on_cpu(expression: Expression, grid: Grid) -> Schedule:
     if row <= _SHORT_ROW:
         if (row % 8 == 0 or row < schedule.width) and _is_plain(expression, grid):
             return schedule._replace(n_rows=schedule.span // row, pieces=_pieces(row))
-        n_rows = _COLUMN if row > 32 and expression.is_indexed else _N_ROWS
+        by_element = _is_by_element(expression, grid)
+        n_rows = _COLUMN if row > 32 and by_element else _N_ROWS
         width = _width(row, overlaps=bool(expression.n_places))
-        in_columns = expression.is_indexed or has_steady_work
+        in_columns = by_element or has_steady_work
         return schedule._replace(width=width, n_rows=n_rows, in_columns=in_columns)
     if not has_steady_work or row > _KEPT_ROW or grid.sizes[-2] < _MANY_ROWS:
         return schedule
@@ -149,9 +150,16 @@ def on_cpu(expression: Expression, grid: Grid) -> Schedule:
     return schedule._replace(n_rows=_COLUMN, in_columns=True)
 
 
+def _is_by_element(expression: Expression, grid: Grid) -> bool:
+    """Whether terms depend on the position in a row; else gathers name whole rows."""
+    uniform = steady_along(-1, expression, grid.classes)
+    gathers = [term for term in expression.terms if term.operation == "gather"]
+    return bool(expression.n_places) or not all(uniform.issuperset(t.operands) for t in gathers)
+
+
 def _is_plain(expression: Expression, grid: Grid) -> bool:
     """Whether the code for a vector is short."""
-    if expression.is_indexed or any(kinds[-1] == "n" for kinds in grid.classes):
+    if _is_by_element(expression, grid) or any(kinds[-1] == "n" for kinds in grid.classes):
         return False
     is_costly = any(term.operation in COSTLY for term in expression.terms)
     return not is_costly and len(expression.terms) <= _FEW_TERMS

@@ -11,7 +11,7 @@ import sycl_dnn
 from sycl_dnn import functional as F
 from sycl_dnn.call.operation import operation
 from sycl_dnn.kernels.elementwise_schedule import ON_CPU, Grid, on_cpu, units_of
-from sycl_dnn.kernels.expression import Expression, Term
+from sycl_dnn.kernels.expression import Expression, Source, Term
 from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.ops.arithmetic import ABS, cast
 from sycl_dnn.ops.shape import broadcast_to
@@ -50,6 +50,13 @@ def test_only_short_code_is_repeated_for_each_vector_of_a_row():
     assert not schedule_of((100, 64), "exp")[0].pieces
     assert not schedule_of((100, 64), "neg", strides=((128, 2), (64, 1)))[0].pieces
     assert not schedule_of((100, 64), "neg", n_places=1)[0].pieces
+
+
+@pytest.mark.parametrize(("along", "pieces"), [((1, 0), (16,) * 4), ((64, 1), ())])
+def test_vectors_of_gathered_rows_are_unrolled(along, pieces):
+    terms = (Term("gather", "float32", (0,), (("source", 0),)),)
+    expression = Expression(("int64",), terms, (1,), (Source("float32", 1),))
+    assert on_cpu(expression, Grid((100, 64), (along, (0, 1), (64, 1)))).pieces == pieces
 
 
 def test_overlapping_vectors_need_no_narrow_ones():
