@@ -53,7 +53,7 @@ def beats_primitives(x: Tensor) -> bool:
     return not (is_joined or cpu_has_avx512())
 
 
-def chosen(family: str, x: Tensor) -> str | None:
+def chosen(family: str, x: Tensor, *, any_channels: bool = False) -> str | None:
     """Return the layout in which a family's kernel reads ``x``; None for oneDNN's primitive.
 
     Parameters
@@ -61,9 +61,12 @@ def chosen(family: str, x: Tensor) -> str | None:
     family : str
         A key of ``RULES``.
     x : Tensor (N, C, *S)
+    any_channels : bool
+        Whether channels-last kernels take any number of channels, not only multiples of 8.
     """
     mode = x.trace.policy.kernels
-    memory_layout = _layout(x) if x.dtype in DTYPES and 0 < x.size < _MAX_ELEMENTS else None
+    is_supported = x.dtype in DTYPES and 0 < x.size < _MAX_ELEMENTS
+    memory_layout = _layout(x, any_channels) if is_supported else None
     if memory_layout is None or mode == "never" or mode == "always":
         return None if mode == "never" else memory_layout
     if x.trace.engine.kind is not _core.engine_kind.cpu:
@@ -77,7 +80,7 @@ def chosen(family: str, x: Tensor) -> str | None:
     return memory_layout
 
 
-def _layout(x: Tensor) -> str | None:
+def _layout(x: Tensor, any_channels: bool) -> str | None:
     if x.desc is None or x.ndim < 2:
         return None
     is_row_major = x.desc == layout.row_major(x.shape, x.dtype)
@@ -85,4 +88,4 @@ def _layout(x: Tensor) -> str | None:
     if is_row_major and n_positions > 1:
         return "row_major"
     is_columns = is_row_major or x.desc == layout.channels_last(x.shape, x.dtype)
-    return "channels_last" if is_columns and x.shape[1] % 8 == 0 else None
+    return "channels_last" if is_columns and (any_channels or x.shape[1] % 8 == 0) else None

@@ -76,69 +76,105 @@ int readers(int at, int size, int count, int *first, float *weights) {
     return n;
 }
 
+#if L == 1
+#define FENCE
+#else
+#define FENCE barrier(CLK_GLOBAL_MEM_FENCE)
+#endif
+
+// Rows of gradients first, added to a line of any number of channels; then the elements of the
+// line. Which of these an input is in, and the weights, are the same in all rows.
 ONE_ITEM
-__kernel void resized_backward(__global const element *dy, __global element *dx, int rows, int each,
-                               int height, int width, int channels, int out_height, int out_width) {
-    const int start = get_group_id(0) * each;
+__kernel void resized_backward(__global const element *dy, __global element *dx,
+                               __global float *lines, int rows, int each, int height, int width,
+                               int channels, int out_height, int out_width) {
+    const int start = get_group_id(0) * each, n = out_width * channels;
+    __global float *line = lines + (size_t)get_group_id(0) * (n + width * (MOST + 2));
+    float weights[MOST];
+    int first = 0;
+    for (int w = ITEM; w < width; w += L) {
+        __global float *to = line + n + w * (MOST + 2);
+        const int m = readers(w, width, out_width, &first, weights);
+        to[0] = first, to[1] = m;
+        for (int j = 0; j < m; ++j) to[j + 2] = weights[j];
+    }
     for (int row = start; row < min(start + each, rows); ++row) {
-        float down[MOST], across[MOST];
-        int top, left;
-        const int n = readers(row % height, height, out_height, &top, down);
-        const size_t above = (size_t)(row / height) * out_height + top;
+        const int m = readers(row % height, height, out_height, &first, weights);
+        __global const element *p = dy + ((size_t)(row / height) * out_height + first) * n;
+        for (int i = ITEM * V; i + V <= n; i += L * V) {
+            vector sums = 0;
+            for (int k = 0; k < m; ++k) sums += weights[k] * LOAD((size_t)k * n + i, p);
+            PUT(sums, i, line);
+        }
+        for (int i = n / V * V + ITEM; i < n; i += L) {
+            float sum = 0;
+            for (int k = 0; k < m; ++k) sum += weights[k] * LOAD1(p, (size_t)k * n + i);
+            line[i] = sum;
+        }
+        FENCE;
         for (int w = 0; w < width; ++w) {
-            const int m = readers(w, width, out_width, &left, across);
-            __global const element *p = dy + (above * out_width + left) * channels;
+            __global const float *across = line + n + w * (MOST + 2);
+            __global const float *from = line + (int)across[0] * channels;
             __global element *q = dx + ((size_t)row * width + w) * channels;
-            COLUMNS(channels) {
+            for (int c = ITEM * V; c + V <= channels; c += L * V) {
                 vector sums = 0;
-                for (int i = 0; i < n; ++i) {
-                    __global const element *line = p + (size_t)i * out_width * channels + c;
-                    vector part = 0;
-                    for (int j = 0; j < m; ++j) part += across[j] * LOAD(j * channels, line);
-                    sums += down[i] * part;
-                }
+                for (int j = 0; j < (int)across[1]; ++j)
+                    sums += across[j + 2] * GET(j * channels + c, from);
                 STORE(sums, c, q);
             }
+            for (int c = channels / V * V + ITEM; c < channels; c += L) {
+                float sum = 0;
+                for (int j = 0; j < (int)across[1]; ++j)
+                    sum += across[j + 2] * from[j * channels + c];
+                STORE1(sum, q, c);
+            }
         }
+        FENCE;
     }
 }
 """
 
 
-def resized(x: Tensor, sizes: tuple[int, ...], composed: Callable[[], Tensor]) -> Tensor:
-    """Return (N, C, *S) resized; ``composed`` records oneDNN's primitive as a fallback."""
-    kernels = _Way.of(x, sizes) if beats_primitives(x) else None
-    return composed() if kernels is None or not kernels.can_run() else kernels.forward(x)
+#: Records oneDNN's primitive.
+Primitive = Callable[[Tensor], Tensor]
 
 
-def resized_gradient(x: Tensor, dy: Tensor) -> Tensor | None:
+def resized(x: Tensor, sizes: tuple[int, ...], primitive: Primitive) -> Tensor:
+    """Return (N, C, *S) resized, by oneDNN's primitive as a fallback."""
+    kernels = _Way.of(x, sizes, primitive) if beats_primitives(x) else None
+    return primitive(x) if kernels is None or not kernels.can_run() else kernels.forward(x)
+
+
+def resized_gradient(x: Tensor, dy: Tensor, primitive: Primitive) -> Tensor | None:
     """Return the gradient of channels-last (N, C, *S); None to use oneDNN.
 
     Parameters
     ----------
     x, dy : Tensor (N, C, *S), (N, C, *T)
         The interpolated tensor (by ``resampling_linear``), and the gradient of the result.
+    primitive : callable
+        Records the interpolation.
     """
-    kernels = _Way.of(x, dy.shape[2:])
+    kernels = _Way.of(x, dy.shape[2:], primitive)
     return kernels.backward(dy) if kernels is not None and kernels.can_run() else None
 
 
 class _Way:
     """The kernels for one tensor and output size."""
 
-    def __init__(self, x: Tensor, sizes: tuple[int, ...], most: int) -> None:
-        self._x, self._sizes = x, sizes
-        vector = 8 if x.shape[1] % 16 else 16
+    def __init__(self, x: Tensor, sizes: tuple[int, ...], most: int, primitive: Primitive) -> None:
+        self._x, self._sizes, self._most, self._primitive = x, sizes, most, primitive
+        vector = 8 if x.shape[1] % 16 == 8 else 16
         self._kernels = Kernels(x.trace, _SOURCE, x.dtype, vector, [f"MOST {most}"])
 
     @classmethod
-    def of(cls, x: Tensor, sizes: tuple[int, ...]) -> _Way | None:
+    def of(cls, x: Tensor, sizes: tuple[int, ...], primitive: Primitive) -> _Way | None:
         """Return the kernels; None if they do not support the tensor or would be slower."""
-        if chosen("resize", x) != "channels_last" or x.ndim > 4 or 0 in sizes:
+        if chosen("resize", x, any_channels=True) != "channels_last" or x.ndim > 4 or 0 in sizes:
             return None
         # Border elements also contribute to outputs up to half an element beyond them.
         most = max(2 * -(-t // s) + 2 for s, t in zip(x.shape[2:], sizes, strict=True))
-        return cls(x, sizes, most) if most <= _MAX_OUTPUTS else None
+        return cls(x, sizes, most, primitive) if most <= _MAX_OUTPUTS else None
 
     def can_run(self) -> bool:
         """Whether the device can compile the kernels."""
@@ -146,6 +182,8 @@ class _Way:
 
     def forward(self, x: Tensor) -> Tensor:
         """Record the resized image; its gradient is ``backward``."""
+        if x.shape[1] % 8:
+            return self._primitive(x)
         shape = (*self._x.shape[:2], *self._sizes)
         record = partial(self._recorded, "forward", "src", x, "dst", shape)
         return x.trace.closed({"x": x}, record, lambda dy: {"x": self.backward(dy)})
@@ -163,6 +201,9 @@ class _Way:
         share, n_groups = shares(self._x, rows)
         sizes = [*of_image(self._x.shape[2:]), self._x.shape[1], *of_image(self._sizes)]
         out = {name: Out(shape, self._x.dtype, "channels_last")}
+        if direction == "backward":
+            pitch = self._sizes[-1] * self._x.shape[1] + self._x.shape[-1] * (self._most + 2)
+            out["lines"] = Out((n_groups, pitch), "float32")
         numbers = [rows, share, *sizes]
         return self._kernels.record(
             f"resized_{direction}", {source: operand}, out, numbers, n_groups

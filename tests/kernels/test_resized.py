@@ -54,6 +54,23 @@ def test_values_and_gradients(queue, shape, size, layout, dtype):
         assert error(mine, reference) < TOLERANCE[dtype]
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize(
+    ("shape", "size"), [((2, 3, 5, 7), (10, 14)), ((1, 20, 9, 6), (4, 5)), ((2, 13, 11), (23,))]
+)
+def test_gradients_of_any_number_of_channels(queue, shape, size, dtype):
+    rng = np.random.default_rng(0)
+    x = placed(rng.standard_normal(shape), queue, "channels_last", dtype)
+    dy = placed(rng.standard_normal((*shape[:2], *size)), queue, "channels_last", dtype)
+    with sycl_dnn.kernel_mode("always"):
+        _, pullback = sycl_dnn.vjp(resized(size), x)
+        y, again = sycl_dnn.vjp(lambda x, dy: sycl_dnn.vjp(resized(size), x)[1](dy)[0], x, dy)
+    assert kernels_of(pullback, dy) == ["resized_backward"]
+    value, gradient = expected(host(x), host(dy))
+    assert error(host(y), gradient) < TOLERANCE[dtype]
+    assert error(host(again(x)[1]), value) < TOLERANCE[dtype]
+
+
 @pytest.mark.parametrize("size", [(12, 12), (8, 8), (3, 3)])
 def test_nonfinite_values_spread_as_in_torch(queue, size):
     pytest.importorskip("torch")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -131,7 +132,9 @@ def _resampled(x: Tensor, kind: algorithm, sizes: Sizes) -> Tensor:
 @rule_for("resampling_forward")
 def _resampling(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
     if entry.params["algorithm"] is algorithm.resampling_linear:
-        result = resized_gradient(entry.args["src"], grads["dst"])
+        sizes = grads["dst"].shape[2:]
+        primitive = partial(_resampled, kind=entry.params["algorithm"], sizes=sizes)
+        result = resized_gradient(entry.args["src"], grads["dst"], primitive)
         if result is not None:
             return {"src": result}
     return backward(trace, "resampling_backward", entry, grads)
@@ -247,7 +250,8 @@ def interpolated(
     is_plain = not (cubic or align_corners or antialias)
     if by_sizes and is_plain:
         sizes = tuple(a.n_out for a in axes)
-        return resized(x, sizes, lambda: _resampled(x, algorithm.resampling_linear, sizes))
+        kind = algorithm.resampling_linear
+        return resized(x, sizes, partial(_resampled, kind=kind, sizes=sizes))
     taps = {
         number: _taps(axis, cubic, align_corners, antialias)
         for number, axis in enumerate(axes, start=2)
