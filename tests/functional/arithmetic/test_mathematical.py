@@ -7,8 +7,10 @@ import pytest
 from functional.case import Case, Spec
 from functional.checks import checked
 from functional.named import of_words
+from functional.on_device import to_device, to_numpy
 from functional.torch_functions import of_torch
 
+import sycl_dnn
 from sycl_dnn import functional as F
 
 #: By name: values in the domain.
@@ -64,3 +66,15 @@ TestCases = checked(CASES, sweep=8)
 def test_rounding_to_decimals(decimals, expected, queue):
     x = dpnp.asarray([1.25, -2.345, 1234.0], dtype="f4", sycl_queue=queue)
     np.testing.assert_allclose(F.round(x, decimals=decimals).asnumpy(), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "slope"), [("tan", lambda y: 1 + y * y), ("expm1", lambda y: 1 + y)]
+)
+def test_gradients_of_narrow_floats_read_the_result(name, slope, queue):
+    """As PyTorch's: recomputing the function takes several times as long."""
+    x = to_device(np.linspace(-1.2, 1.2, 999, dtype=np.float32), "bfloat16", queue)
+    y, pullback = sycl_dnn.vjp(getattr(F, name), x)
+    y, dx = to_numpy(y), pullback(y)[0]
+    expected = to_numpy(to_device(y * slope(y), "bfloat16", queue))
+    np.testing.assert_array_equal(to_numpy(dx), expected)
