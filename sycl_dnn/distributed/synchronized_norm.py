@@ -5,11 +5,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import dpnp
+
 from sycl_dnn import functional as F
 from sycl_dnn.distributed.collectives import all_reduce, chosen
 from sycl_dnn.distributed.group import Group, OfGroup
 from sycl_dnn.nn import normalization_layers
 from sycl_dnn.nn.utils.weight_normalization import origin_of
+from sycl_dnn.trace.array_function import array_function
 from sycl_dnn.trace.values import Tensor
 
 _BatchNorm2d: Any = getattr(normalization_layers, "BatchNorm2d")  # noqa: B009 - mypy does not see it
@@ -29,7 +32,8 @@ class SyncBatchNorm(OfGroup, _BatchNorm2d):
     Raises
     ------
     ValueError
-        The input has fewer than 2 axes or more than 5.
+        The input has fewer than 2 axes or more than 5; in training there is only one value per
+        channel over all ranks.
 
     Notes
     -----
@@ -112,19 +116,41 @@ class SyncBatchNorm(OfGroup, _BatchNorm2d):
         mean = F.div(self._summed(F.sum(wide, axes)), count)
         shape = (1, -1, *(1 for _ in axes[1:]))
         centered = F.sub(wide, F.reshape(mean, shape))
-        var = F.div(self._summed(F.sum(F.square(centered), axes)), count)
+        var: Any = F.div(self._summed(F.sum(F.square(centered), axes)), count)
+        if input.size <= input.shape[1]:
+            var = self._checked(var, count, dtype)
         if self.training and self.track_running_stats:
             self._update(input, mean, var, count)
         scale = F.rsqrt(F.add(var, self.eps))
         if self.weight is not None:
             scale = F.mul(scale, F.astype(self.weight, dtype))
-        result = F.mul(centered, F.reshape(scale, shape))
+        result: Any = F.mul(centered, F.reshape(scale, shape))
         if self.bias is not None:
             result = F.add(result, F.reshape(F.astype(self.bias, dtype), shape))
         return F.astype(result, str(input.dtype))
 
     def _summed(self, x: Any) -> Any:
         return all_reduce(x, group=self._group)
+
+    @staticmethod
+    def _checked(var: Any, count: Any, dtype: str) -> Any:
+        """Refuse one value per channel over all ranks; a rank with two of its own need not ask.
+
+        After the last collective, so that no rank is left in one.
+        """
+
+        def checked(var: Any, count: Any) -> Any:
+            if float(count) < 2:
+                raise ValueError(
+                    "SyncBatchNorm: input must have more than 1 value per channel over all ranks "
+                    "in training"
+                )
+            return var.copy()
+
+        def gradient(var: Any, count: Any, dy: Any) -> Any:
+            return dy, dpnp.zeros_like(count)
+
+        return array_function(checked, var, count, shape=var.shape, dtype=dtype, gradient=gradient)
 
     def _update(self, input: Any, mean: Any, var: Any, count: Any) -> None:
         """Update the running statistics, with the unbiased variance."""

@@ -183,6 +183,21 @@ def check_conversions(group):
     close(together.running_var, alone.running_var)
 
 
+def check_few_values(group):
+    """One value per channel over all ranks is refused by all of them, as by one."""
+    norm = dist.SyncBatchNorm(3).to(group.queue)
+    step = sycl_dnn.grad(lambda net, x: F.sum(F.square(net(x))))
+    forward = sycl_dnn.compile(lambda net, x: net(x))
+    for run in (norm, lambda x: step(norm, x), lambda x: forward(norm, x)):
+        for n in (0, group.rank):
+            with pytest.raises(ValueError, match="more than 1 value per channel over all ranks"):
+                run(array(group, np.ones((n, 3))))
+    alone, x = nn.BatchNorm1d(3).to(group.queue), array(group, RNG.standard_normal((2, 3)))
+    for rows in (own(group, 2), slice(0, 2 * group.rank)):
+        close(norm(x[rows]), alone(x)[rows])
+        close(norm.running_var, alone.running_var)
+
+
 def check_equal_sizes(group):
     """Ranks with other arrays of the same size are told apart."""
     x, rank = array(group, RNG.standard_normal((2, 3))), group.rank
@@ -241,7 +256,7 @@ def main():
     for check in (
         check_drawn_layers, check_parts_of_layers, check_norms_of_parts,
         check_gradients_of_gradients, check_sharded_steps,
-        check_conversions, check_equal_sizes, check_captured_results,
+        check_conversions, check_few_values, check_equal_sizes, check_captured_results,
         check_narrow_means,
     ):  # fmt: skip
         check(group)
