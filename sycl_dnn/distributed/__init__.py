@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Training in several processes, one device each, with collectives over oneCCL."""
 
-from sycl_dnn.distributed.collective import MismatchError, compare_words
+from sycl_dnn.distributed.collective import compare_words
 from sycl_dnn.distributed.collectives import (
     all_gather,
     all_reduce,
@@ -12,7 +12,7 @@ from sycl_dnn.distributed.collectives import (
 )
 from sycl_dnn.distributed.data_parallel import DataParallel, own_batches, own_part
 from sycl_dnn.distributed.gradient_buckets import average_gradients
-from sycl_dnn.distributed.group import Group, init
+from sycl_dnn.distributed.group import Group, MismatchError, init
 from sycl_dnn.distributed.oneccl_library import NoOneCcl
 from sycl_dnn.distributed.point_to_point import recv, send
 from sycl_dnn.distributed.sharded_optimizer import ShardedOptimizer

@@ -21,10 +21,6 @@ _OPS = {"sum": 0, "prod": 1, "max": 2, "min": 3}
 _REDUCING = ("all_reduce", "reduce", "reduce_scatter")
 
 
-class MismatchError(RuntimeError):
-    """Ranks called different collectives, or passed different shapes or dtypes."""
-
-
 @dataclass(frozen=True)
 class Collective:
     """One collective call on one rank.
@@ -105,9 +101,7 @@ class Collective:
             A rank has ended, or a previous collective failed.
         """
         group.refuse_if_gone(self.words)
-        if group.must_compare(self.words):
-            compare(group, self.words)
-            group.known.add(self.words)
+        group.check(self.words)
         if not self.size:
             return None
         itemsize = dtypes.bits_of(self.dtype) // 8
@@ -120,20 +114,6 @@ class Collective:
             stream, self.kind, src, dst, count, number, _OPS[self.op], self.root,
             self.written * itemsize, self.words,
         )  # fmt: skip
-
-
-def compare(group: Group, words: str) -> None:
-    """Raise MismatchError on every rank unless all pass the same string."""
-    calls = [w.decode() for w in group.exchange("next", words.encode(), words)]
-    if len(set(calls)) == 1:
-        return
-    ranks: dict[str, list[str]] = {}
-    for rank, text in enumerate(calls):
-        ranks.setdefault(text, []).append(str(rank))
-    sides = "; ".join(
-        f"rank{'s' * (len(who) > 1)} {', '.join(who)}: {text}" for text, who in ranks.items()
-    )
-    raise MismatchError(f"group {group.name}: ranks called different collectives: {sides}")
 
 
 def compare_words(words: str, group: Group | None = None) -> None:
@@ -159,4 +139,4 @@ def compare_words(words: str, group: Group | None = None) -> None:
     """
     group = current() if group is None else group
     if group.size > 1:
-        compare(group, words)
+        group.compare(words)

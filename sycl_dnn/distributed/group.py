@@ -8,17 +8,20 @@ import contextlib
 import os
 import socket
 import sys
+import zlib
+from itertools import zip_longest
 from typing import Any
 
 import dpctl
 
 from sycl_dnn import _core
+from sycl_dnn._warn import warn
 from sycl_dnn.device import default_queue, usable_devices
 from sycl_dnn.distributed import oneccl_library
 from sycl_dnn.distributed.rank_environment import read_environment
 
 #: By default so many collectives per group are compared before they run, then those with a new
-#: description, and one in so many.
+#: description, and one in so many together with all since the last comparison.
 FIRST_CHECKED = 100
 _CHECKING = {"always": None, "first": FIRST_CHECKED, "never": 0}
 _CHECKING_VARIABLE = "SYCL_DNN_CHECK_COLLECTIVES"
@@ -27,6 +30,10 @@ _LAST_WAIT = 5.0
 
 _default: Group | None = None
 _named: dict[str, Group] = {}
+
+
+class MismatchError(RuntimeError):
+    """Ranks called different collectives, or passed different shapes or dtypes."""
 
 
 class Job:
@@ -81,6 +88,8 @@ class Group:
         self._splits = self._barriers = self._count = 0
         #: Descriptions of collectives that all ranks have called.
         self.known: set[str] = set()
+        #: Descriptions of the calls since the last comparison, in order.
+        self.uncompared: list[str] = []
         self._pairs: dict[int, Group] = {}
         self.communicator: Any = self._formed() if self.size > 1 else None
         _named[name] = self
@@ -128,6 +137,8 @@ class Group:
 
         Raises
         ------
+        MismatchError
+            Ranks called different collectives since the last comparison.
         RuntimeError
             A member has ended or does not arrive in time; the message names it.
 
@@ -140,7 +151,7 @@ class Group:
 
         synchronize(self.queue)
         self._barriers += 1
-        self.exchange(f"barrier {self._barriers}", b"", f"barrier {self._barriers}")
+        self.compare(f"barrier {self._barriers}")
 
     def split(self, color: int | None, key: int = 0) -> Group | None:
         """Split the group into new ones, by ``color``.
@@ -190,14 +201,51 @@ class Group:
             self._pairs[other] = Group(self._job, members, index, self.local_rank, name)
         return self._pairs[other]
 
-    def must_compare(self, words: str) -> bool:
-        """Count a collective; return whether to compare it with the other ranks' first."""
+    def check(self, words: str) -> None:
+        """Compare a collective, and those before it, with the other ranks' if it is time to.
+
+        Raises
+        ------
+        MismatchError
+            A rank called something else; or did so since the last comparison.
+        """
         self._count += 1
         checked = self._job.checked
-        if not checked:
-            return checked is None
+        if checked == 0:
+            return
         is_new = words not in self.known
-        return is_new or self._count <= checked or self._count % checked == 0
+        if checked is None or is_new or self._count <= checked or self._count % checked == 0:
+            self.compare(words)
+            self.known.add(words)
+        else:
+            self.uncompared.append(words)
+
+    def checksum(self) -> int:
+        """Return a number that differs if ranks called something else since the last comparison."""
+        return zlib.crc32("\n".join(self.uncompared).encode())
+
+    def compare(self, words: str) -> None:
+        """Raise MismatchError on every rank unless all pass the same string, after equal calls.
+
+        The calls since the last comparison are known to all by their checksum.
+        """
+        checksum, since = self.checksum(), self.uncompared
+        self.uncompared = []
+        answers = self.exchange("next", f"{checksum} {words}".encode(), words)
+        if len(set(answers)) == 1:
+            return
+        calls = [answer.decode().partition(" ")[2] for answer in answers]
+        if len(set(calls)) == 1:
+            histories = self.exchange("since", "\n".join(since).encode(), words)
+            rows = zip_longest(*(h.decode().split("\n") for h in histories), fillvalue="nothing")
+            calls = list(next(row for row in rows if len(set(row)) > 1))
+        ranks: dict[str, list[str]] = {}
+        for rank, text in enumerate(calls):
+            ranks.setdefault(text, []).append(str(rank))
+        sides = "; ".join(
+            f"rank{'s' * (len(who) > 1)} {', '.join(who)}: {text}" for text, who in ranks.items()
+        )
+        raise MismatchError(f"group {self.name}: ranks called different collectives: {sides}")
 
     def refuse_if_gone(self, words: str) -> None:
         """Raise RuntimeError if a member has ended."""
@@ -234,8 +282,9 @@ def init(timeout: float = 600.0, checking: str | None = None, device: str | None
         In seconds. A rank that waits longer for another rank raises an error that names it.
     checking : {"first", "always", "never"}, optional
         Which collectives to compare with the other ranks' before they run (kind, dtype, size and
-        order); "first" means the first 100 of each group, then any that is unlike all before, and
-        one in 100. The default is the environment variable ``SYCL_DNN_CHECK_COLLECTIVES``, or else
+        order); "first" means the first 100 of each group, then any that is unlike all before. One
+        in 100, ``barrier`` and ``compare_words`` compare the order of those in between, which have
+        run by then. The default is the environment variable ``SYCL_DNN_CHECK_COLLECTIVES``, or else
         "first".
     device : str, optional
         A filter string, as for ``default_queue``. By default each rank uses the Level Zero GPU with
@@ -332,6 +381,8 @@ def _leave(job: Job, members: list[int]) -> None:
     job.link.leave()
     # After an error here the others may be stuck in a collective and never finish.
     if not hasattr(sys, "last_value"):
+        checksum = str(_default.checksum() if _default else 0).encode()
         with contextlib.suppress(RuntimeError, KeyboardInterrupt):
-            job.link.gather("end", members, b"", _LAST_WAIT, "end")
+            if len(set(job.link.gather("end", members, checksum, _LAST_WAIT, "end"))) > 1:
+                warn("the last collectives of group world were not the same on all ranks")
     oneccl_library.remove_shared_memory()

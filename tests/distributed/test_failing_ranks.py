@@ -46,6 +46,14 @@ def test_mismatches_after_the_first_collectives_end_the_ranks(case):
     assert said(lines, "of group world) did not end within 3 s: rank 1 is missing: it ended ")
 
 
+@needs_oneccl
+def test_an_order_that_differs_is_found_by_the_next_comparison():
+    lines = run_ranks(2, "faults.py", "other_order_later", 600, "first")
+    words = "ranks called different collectives: rank 0: all_reduce(float32, 2x3 elements, sum); "
+    assert len(said(lines, words + "rank 1: all_reduce(float32, 3x2 elements, sum)")) == 6
+    assert len(said(lines, "UserWarning: the last collectives of group world were not the")) == 2
+
+
 @pytest.mark.smoke
 @needs_oneccl
 def test_a_rank_that_dies_ends_the_others():

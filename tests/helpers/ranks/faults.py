@@ -46,6 +46,26 @@ def other_size_later(group, x):
     dpnp.asnumpy(dist.all_reduce(x[: 5 - group.rank]))
 
 
+def other_order_later(group, x):
+    """Known descriptions of as many elements: oneCCL itself adds up what does not belong."""
+    arrays = [dpnp.ones(n, dtype="float32", sycl_queue=group.queue) for n in ((2, 3), (3, 2))]
+    for n in range(110):
+        dist.all_reduce(arrays[n % 2])
+    for end in (group.barrier, lambda: dist.compare_words("step 7"), lambda: later(arrays)):
+        for y in arrays[:: 1 - 2 * group.rank]:
+            dist.all_reduce(y)
+        with pytest.raises(dist.MismatchError) as raised:
+            end()
+        print(f"other_order_later: {raised.value}", flush=True)
+    for y in arrays[:: 1 - 2 * group.rank]:
+        dist.all_reduce(y)
+
+
+def later(arrays):
+    for _ in range(100):
+        dist.all_reduce(arrays[0])
+
+
 def one_less(group, x):
     """Every collective after this one meets another rank's next one."""
     for _ in range(120 - group.rank):
