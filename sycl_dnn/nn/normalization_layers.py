@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from sycl_dnn import functional as F
 from sycl_dnn.nn import init
 from sycl_dnn.nn.linear_layers import register_parameters
 from sycl_dnn.nn.module import Module
+from sycl_dnn.nn.placement import to_queue
 from sycl_dnn.trace.values import Tensor
 
 
@@ -55,6 +56,15 @@ class _Running(_Affine):
 
     def _saved(self, name: str, value: Any) -> Any:
         return F.astype(value, "int64") if name == "num_batches_tracked" else value
+
+    def _apply(self, fn: Callable[[Any], Any], recurse: bool = True) -> Any:
+        """Keep the dtype of the count, which narrower ones than float32 would stop."""
+        count = self._buffers["num_batches_tracked"]
+        super()._apply(fn, recurse)
+        moved = self._buffers["num_batches_tracked"]
+        if count is not None and moved.dtype != count.dtype:
+            self._buffers["num_batches_tracked"] = to_queue(count, moved.sycl_queue)
+        return self
 
     def reset_running_stats(self) -> None:
         """Reset the running mean to 0 and variance to 1."""

@@ -128,6 +128,20 @@ def test_running_statistics_follow_in_eager_and_compiled_steps(net, x):
     assert net.state_dict()["norm.num_batches_tracked"].dtype == np.int64
 
 
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_narrow_batch_norms_count_on(dtype):
+    """Above 256 bfloat16 has even numbers only, and the count stayed; float16 above 2048."""
+    norm = nn.BatchNorm1d(4, momentum=None).to(dtype)
+    assert str(norm.running_mean.dtype) == dtype
+    norm.num_batches_tracked[...] = 2048
+    norm(F.ones(3, 4, dtype=dtype))
+    assert int(norm.num_batches_tracked) == int(norm.state_dict()["num_batches_tracked"]) == 2049
+    copied = nn.BatchNorm1d(4)
+    copied.load_state_dict(norm.state_dict(), assign=True)
+    copied(F.ones(3, 4, dtype=dtype))
+    assert int(copied.num_batches_tracked) == 2050
+
+
 def test_a_compiled_step_learns_and_compiles_once(net, x):
     labels = dpnp.asarray(LABELS)
 
