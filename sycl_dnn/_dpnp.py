@@ -86,6 +86,21 @@ def replace_array(instance: Any, array: Any) -> None:
     instance._array_obj = array
 
 
+class Lacking:
+    """In place of the usm_ndarray of an instance that stands for an array of a dtype dpnp lacks."""
+
+    def __init__(self, array: Any) -> None:
+        self._array = array
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("dtype", "ndim", "shape", "size", "sycl_queue"):
+            return getattr(self._array, name)
+        raise TypeError(
+            f"an attribute of a module must be read again for {name}, as it has been converted to "
+            f"{self._array.dtype}, which dpnp lacks"
+        )
+
+
 def address(array: Any) -> int:
     """Return the address of a usm_ndarray's first element, or of a dpctl.memory object.
 

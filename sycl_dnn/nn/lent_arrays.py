@@ -11,10 +11,9 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import dpnp
-
 from sycl_dnn.nn import module_tree
 from sycl_dnn.trace.module_arrays import handed, is_handed
+from sycl_dnn.trace.nested_arguments import is_array
 
 
 def bind(module: Any, name: str) -> None:
@@ -48,7 +47,7 @@ def replacing(root: Any) -> Iterator[None]:
     for array, module, name in lent:
         value = module._array(name)
         # A module outside the tree that shares the old array keeps it.
-        if type(value) is dpnp.ndarray and value is not array.plain and not array.in_modules():
+        if is_array(value) and value is not array.plain and not array.in_modules():
             array.represent(value)
 
 

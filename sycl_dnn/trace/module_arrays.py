@@ -20,7 +20,7 @@ import dpnp
 import numpy as np
 
 from sycl_dnn import _torch_habits
-from sycl_dnn._dpnp import array_of_class, bits_as, in_dtype, replace_array
+from sycl_dnn._dpnp import Lacking, array_of_class, bits_as, in_dtype, replace_array
 from sycl_dnn.trace import array_writes, functions, policy
 from sycl_dnn.trace.array_device import device_on
 from sycl_dnn.trace.torch_methods import (
@@ -161,13 +161,18 @@ def without_methods(args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _traced(array: Any) -> Any:
-    """Return the tensor of an array while a forward is traced, as its code expects; else None."""
+    """Return what methods are those of: the tensor of an array while a forward is traced.
+
+    Outside of one, an ``Array`` that has replaced a dpnp array, else None.
+    """
     trace = running_trace() if has_torch_methods() else None
-    return None if trace is None else trace.capture(array.plain)
+    if trace is not None:
+        return trace.capture(array.plain)
+    return None if type(array.plain) is dpnp.ndarray else array.plain
 
 
 def _or_traced(name: str) -> Callable[[Any], Any]:
-    """Return a decorator of a method: while a forward is traced, the tensor's of this name."""
+    """Return a decorator of a method: the tensor's of this name if ``_traced`` returns one."""
 
     def decorated(method: Any) -> Any:
         @functools.wraps(method)
@@ -210,6 +215,16 @@ def _as_dpnp(name: str) -> Any:
     method.__name__ = name
     method.__doc__ = "As dpnp's."
     return method
+
+
+def _of_either(name: str) -> Any:
+    """Return a method that is dpnp's, or that of an ``Array`` that has replaced the array."""
+    method = getattr(dpnp.ndarray, name)
+    return lambda self, *args: (
+        method(self, *args)
+        if type(self.plain) is dpnp.ndarray
+        else getattr(self.plain, name)(*args)
+    )
 
 
 def _writing(name: str) -> Any:
@@ -302,7 +317,7 @@ def _others(x: Any, name: str) -> Callable[..., Any] | None:
 class ModuleArray(dpnp.ndarray):  # type: ignore[misc]
     """A dpnp array with torch's additional methods; modules keep the array that it represents."""
 
-    #: The dpnp array over the same memory.
+    #: The dpnp array over the same memory, or the ``Array`` that has replaced it.
     plain: Any
     #: The modules that returned it, with its name in each.
     owners: dict[tuple[int, str], weakref.ref[Any]]
@@ -324,6 +339,8 @@ class ModuleArray(dpnp.ndarray):  # type: ignore[misc]
         locals()[_name] = _or_traced(_name)(_writing(_name))
     for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
         locals()[f"__{_name}__"] = _operator(f"__{_name}__", _name)
+    for _name in ("__repr__", "__str__", "item", "tolist"):
+        locals()[_name] = _of_either(_name)
     __neg__ = _or_traced("__neg__")(lambda self: with_methods(-self.plain))
     __invert__ = _or_traced("__invert__")(lambda self: with_methods(~self.plain))
     del _name, _doc, _function
@@ -417,8 +434,11 @@ class ModuleArray(dpnp.ndarray):  # type: ignore[misc]
         if _handed.get(id(self.plain)) is self:
             del _handed[id(self.plain)]
         self.plain = array
-        replace_array(self, array.get_array())
-        _handed.setdefault(id(array), self)
+        if type(array) is dpnp.ndarray:
+            replace_array(self, array.get_array())
+            _handed.setdefault(id(array), self)
+        else:
+            replace_array(self, Lacking(array))
 
     def in_modules(self) -> list[tuple[Any, str]]:
         """Return the modules that have the array, with its names."""

@@ -5,6 +5,7 @@ import copy
 import pickle
 from collections import deque
 
+import dpnp
 import numpy as np
 import pytest
 
@@ -150,6 +151,35 @@ def test_held_attributes_follow_to_bfloat16_in_forward(kind):
     assert float(F.astype(net(x), "float32")) == 39
     grads = sycl_dnn.grad(lambda net: net(x))(net)
     assert F.astype(grads.weight, "float32").tolist() == [2, 2, 2]
+
+
+def test_an_attribute_follows_to_bfloat16_and_back():
+    net = nn.Linear(2, 3)
+    weight = net.weight
+    net.bfloat16()
+    net.load_state_dict({"weight": np.full((3, 2), 0.3), "bias": np.zeros(3)})
+    assert (str(weight.dtype), weight.shape, weight.ndim) == ("bfloat16", (3, 2), 2)
+    rounded = net.weight.tolist()
+    for result in (
+        weight,
+        weight + 0,
+        F.mul(weight, 1),
+        weight[:],
+        sycl_dnn.compile(F.abs)(weight),
+    ):
+        assert str(result.dtype) == "bfloat16"
+        assert result.tolist() == rounded
+    assert repr(weight) == repr(net.weight)
+    weight[0] = 7.0
+    assert net.weight[0].tolist() == [7, 7]
+    for read in (lambda: dpnp.sin(weight), lambda: dpnp.add(weight, 1), lambda: weight.flags):
+        with pytest.raises(TypeError, match="Lacking|must be read again for .* bfloat16, which"):
+            read()
+    net.float()
+    assert net.weight is weight
+    assert (str(weight.dtype), dpnp.sin(weight).dtype, weight[0].tolist()) == (
+        "float32", np.float32, [7, 7]
+    )  # fmt: skip
 
 
 def test_a_module_that_shares_an_array_keeps_it_when_another_loads():
