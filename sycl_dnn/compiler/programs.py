@@ -195,6 +195,7 @@ class Programs:
         )
         # The contents must not depend on the device.
         trace.is_lowered, trace.training = self._dtype is not None, training
+        before = Captures(subject, call.others)
         try:
             with policy.fallback(self._fallback):
                 program_graph, targets, assigned = self._rewritten(
@@ -212,7 +213,9 @@ class Programs:
             if self._fallback == "error":
                 raise lack.error from None
             return lack, Captures(subject, call.others)
-        lowered.check = Captures(subject, call.others, self._pool.sources.are_unwritten)
+        # A program whose captures were replaced while it was made is for this call only.
+        are_unwritten = self._pool.sources.are_unwritten if before() else lambda: False
+        lowered.check = Captures(subject, call.others, are_unwritten)
         trace.end()
         return lowered, lowered.check
 

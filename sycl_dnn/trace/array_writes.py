@@ -22,9 +22,11 @@ def note(*arrays: Any) -> None:
 
 
 def assign(array: Any, values: Any, key: Any = ...) -> None:
-    """Write to elements of an array, and record that."""
-    note(array)
-    array[key] = values
+    """Write to elements of an array, and record that, after what another thread read before."""
+    try:
+        array[key] = values
+    finally:
+        note(array)
 
 
 def watch(spans: WatchedSpans, array: Any) -> None:

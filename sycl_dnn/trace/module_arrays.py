@@ -232,8 +232,10 @@ def _writing(name: str) -> Any:
     written = getattr(dpnp.ndarray, name)
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        array_writes.note(self.plain)
-        return written(self, *args, **kwargs)
+        try:
+            return written(self, *args, **kwargs)
+        finally:
+            array_writes.note(self.plain)
 
     method.__name__, method.__doc__ = name, "As dpnp's."
     return method

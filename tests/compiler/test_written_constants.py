@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Constants are computed again once the package has written to what they were computed from."""
 
+import threading
+
+import dpnp
 import numpy as np
 import pytest
 
@@ -155,3 +158,28 @@ def test_spans_are_watched_as_long_as_their_owner_lives():
     assert _core.WatchedSpans.exist()
     del spans
     _core.WatchedSpans.note_write(0, 5000)
+
+
+def test_weights_that_another_thread_loads_during_the_first_call_are_seen():
+    """The program has those that it was made with, and guards must not take the others for them."""
+    net = nn.Linear(3, 2)
+    loaded = {name: array + 1 for name, array in net.state_dict().items()}
+    waiting = [lambda: net.load_state_dict(loaded)]
+
+    class Loading(nn.Module):
+        def forward(self, x):
+            y = net(x)
+            while waiting:
+                thread = threading.Thread(target=waiting.pop())
+                thread.start()
+                thread.join()
+            return y
+
+    layer, x = Loading(), F.ones(4, 3)
+    compiled = sycl_dnn.compile(lambda x: layer(x))
+    old = net(x)
+    assert dpnp.allclose(compiled(x), old)
+    for _ in range(2):
+        assert dpnp.allclose(compiled(x), net(x))
+    assert not dpnp.allclose(net(x), old)
+    assert compiled.cache_info().misses == 2
