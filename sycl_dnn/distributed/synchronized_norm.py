@@ -116,7 +116,7 @@ class SyncBatchNorm(OfGroup, _BatchNorm2d):
         mean = F.div(self._summed(F.sum(wide, axes)), count)
         shape = (1, -1, *(1 for _ in axes[1:]))
         centered = F.sub(wide, F.reshape(mean, shape))
-        var: Any = F.div(self._summed(F.sum(F.square(centered), axes)), count)
+        var = F.div(self._summed(F.sum(F.square(centered), axes)), count)
         if input.size <= input.shape[1]:
             var = self._checked(var, count, dtype)
         if self.training and self.track_running_stats:
@@ -124,9 +124,10 @@ class SyncBatchNorm(OfGroup, _BatchNorm2d):
         scale = F.rsqrt(F.add(var, self.eps))
         if self.weight is not None:
             scale = F.mul(scale, F.astype(self.weight, dtype))
-        result: Any = F.mul(centered, F.reshape(scale, shape))
+        result = F.mul(centered, F.reshape(scale, shape))
         if self.bias is not None:
-            result = F.add(result, F.reshape(F.astype(self.bias, dtype), shape))
+            shift: Any = F.astype(self.bias, dtype)
+            result = F.add(result, F.reshape(shift, shape))
         return F.astype(result, str(input.dtype))
 
     def _summed(self, x: Any) -> Any:
