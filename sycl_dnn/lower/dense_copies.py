@@ -14,7 +14,7 @@ from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import spread_strides, untaped
 
 #: Dtypes in which elements are moved, by bits: every device has them.
-_MOVED = {8: "uint8", 16: "bfloat16", 32: "int32", 64: "int64"}
+_MOVED = {8: "uint8", 16: "uint16", 32: "int32", 64: "int64"}
 
 
 def dense_copy(x: Tensor) -> Tensor:

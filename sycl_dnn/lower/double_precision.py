@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generated float64 kernels: oneDNN lacks them on CPUs and computes in float32 on GPUs."""
+"""Generated float64 kernels: oneDNN lacks them on CPUs and computes in float32 on GPUs.
+
+Conversions are those of all dtypes that oneDNN lacks.
+"""
 
 from __future__ import annotations
 
@@ -27,5 +30,5 @@ def _eltwise(x: Tensor, kind: A, alpha: float, beta: float) -> Tensor:
 
 
 @computes_doubles("convert")
-def _convert(x: Tensor) -> Tensor:
-    return computed(lambda node: ops.cast(node, "float64"), x)
+def _convert(x: Tensor, dtype: str) -> Tensor:
+    return computed(lambda node: ops.cast(node, dtype), x)

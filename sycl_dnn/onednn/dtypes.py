@@ -101,8 +101,14 @@ _MEMBERS: dict[Any, DataType] = {row.data_type: row for row in TABLE if row.name
 # --- names in arrays and arguments ---
 
 _USABLE = {row.name: row for row in TABLE if row.in_functions}
+#: Integers that oneDNN lacks: in descriptors the type of the same width shows where elements lie.
+#: Only generated kernels compute with them.
+STAND_INS = {
+    "int16": data_type.bf16, "uint16": data_type.bf16, "uint32": data_type.s32,
+    "uint64": data_type.s64,
+}  # fmt: skip
 #: oneDNN's enumerators by dtype name.
-DATA_TYPES: dict[str, data_type] = {name: row.data_type for name, row in _USABLE.items()}
+DATA_TYPES: dict[str, data_type] = {n: row.data_type for n, row in _USABLE.items()} | STAND_INS
 #: The inverse: dtype names by enumerator.
 NAMES: dict[data_type, str] = {m: row.name for m, row in _MEMBERS.items() if row.in_functions}
 #: Floating-point types in increasing width; only they have gradients.
@@ -178,6 +184,11 @@ def bits_of(dtype: str) -> int:
 def array_dtype(dtype: str) -> np.dtype:
     """Return the dtype of the USM array that stores values of ``dtype``."""
     return CARRIED.get(dtype) or np.dtype(dtype)
+
+
+def described_dtype(dtype: str) -> np.dtype:
+    """Return the dtype of arrays that hold what descriptors of ``dtype`` say they hold."""
+    return row_of(DATA_TYPES[dtype]).dtype
 
 
 def wide(dtype: str) -> str:

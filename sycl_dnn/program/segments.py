@@ -10,7 +10,7 @@ import dpnp
 import numpy as np
 
 from sycl_dnn import _core, _dpnp
-from sycl_dnn.onednn import Memory
+from sycl_dnn.onednn import Memory, dtypes
 from sycl_dnn.program.donation import IN_PLACE
 from sycl_dnn.program.host_copies import host_copy
 from sycl_dnn.program.step_order import AnyStep, lifetimes, needs_of
@@ -276,8 +276,9 @@ def _memory_in_layout(tensor: Tensor) -> Any:
         return memory
     array = dpnp.reshape(memory.owner[0], -1)
     array = array[tensor.offset // array.itemsize :]
-    if tensor.desc.data_type is _core.data_type.s32 and array.itemsize == 8:
-        array = _dpnp.bits_as(array, "int32")  # copied as halves
+    described = dtypes.row_of(tensor.desc.data_type).dtype
+    if array.dtype != described:
+        array = _dpnp.bits_as(array, described)  # copied as halves
     return Memory(tensor.desc, memory.engine, array)
 
 

@@ -55,11 +55,6 @@ def strided(shape: Sequence[int], dtype: str, strides: Sequence[int]) -> MemoryD
     return _described(tuple(shape), DATA_TYPES[dtype], tuple(strides))
 
 
-def can_describe(dtype: str) -> bool:
-    """Whether there are descriptors of arrays of ``dtype``."""
-    return dtype in DATA_TYPES or dtype in COMPLEX
-
-
 def is_describable(shape: Sequence[int], strides: Sequence[int]) -> bool:
     """Whether strides are positive, and a step along an axis skips all elements of inner axes.
 
@@ -145,11 +140,9 @@ def strides_of(desc: MemoryDesc, dtype: str, rank: int) -> Shape:
 
 
 def dtype_of(desc: MemoryDesc, like: str) -> str:
-    """Return the dtype of a copy with a descriptor: bools are bytes, complex numbers pairs."""
-    name = NAMES[desc.data_type]
-    if like in COMPLEX or (like == "bool" and name == "uint8"):
-        return str(like)
-    return name
+    """Return the dtype of a copy with a descriptor, which shows some dtypes as another one."""
+    is_same = like in COMPLEX or DATA_TYPES.get(like) == desc.data_type
+    return str(like) if is_same else NAMES[desc.data_type]
 
 
 @functools.lru_cache(4096)

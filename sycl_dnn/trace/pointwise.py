@@ -4,11 +4,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
-
-import dpnp
 
 from sycl_dnn._core import PostOps, PrimitiveAttr, algorithm
 from sycl_dnn.onednn import dtypes
@@ -75,22 +71,8 @@ def _negation() -> PrimitiveAttr:
     return attr
 
 
-@dataclass(frozen=True)
-class _Zeros:
-    """Zeros of a dtype that oneDNN lacks."""
-
-    shape: tuple[int, ...]
-    dtype: str
-    takes_queue: ClassVar[bool] = True
-
-    def __call__(self, queue: Any) -> dpnp.ndarray:
-        return dpnp.zeros(self.shape, dtype=self.dtype, sycl_queue=queue)
-
-
 def zeros(trace: Trace, shape: tuple[int, ...], dtype: str) -> Tensor:
     """Return a row-major tensor of zeros."""
-    if not layout.can_describe(dtype):
-        return trace.array_call(_Zeros(shape, str(dtype)), [], [Out(shape, dtype)])[0]
     tensor = trace.zeros(layout.row_major(shape, dtype), shape, dtype)
     return shown(tensor, shape, tuple(range(len(shape))), dtype)
 

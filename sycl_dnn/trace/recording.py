@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from sycl_dnn.trace.frozen import Seed
 
 
+#: Dtypes whose bits oneDNN copies only as pairs of halves.
+_IN_HALVES = frozenset({"int64", "float64", *dtypes.STAND_INS} - {"uint32"})
 #: By function of this folder: its float64 version, which oneDNN lacks on CPUs.
 OF_DOUBLES: dict[str, Callable[..., Tensor]] = {}
 
@@ -151,20 +153,19 @@ class Trace(TraceState):
         return copy
 
     def _reordered_once(self, tensor: Tensor, desc: _core.MemoryDesc, inserted: bool) -> Tensor:
-        name = dtypes.NAMES[desc.data_type]
         dtype = layout.dtype_of(desc, tensor.dtype)
-        if name == "float64" != dtypes.part_of(tensor.dtype):
+        if dtype != tensor.dtype and (dtype == "float64" or tensor.dtype in dtypes.STAND_INS):
             # The other way is left to oneDNN, which refuses it: nothing narrows float64 unasked.
-            return self._of_doubles(tensor, desc)
+            return self._by_kernel(tensor, dtype, desc)
         copy = Tensor(self, Storage(desc), desc, dtype, tensor.shape)
         self._add(self.copy_step(tensor, copy, inserted=inserted))
         return copy
 
-    def _of_doubles(self, tensor: Tensor, desc: _core.MemoryDesc) -> Tensor:
-        """Return a tensor converted to float64, in a layout; not on the tape."""
+    def _by_kernel(self, tensor: Tensor, dtype: str, desc: _core.MemoryDesc) -> Tensor:
+        """Return a tensor converted by a generated kernel, in a layout; not on the tape."""
         tape, self.tape = self.tape, []
         try:
-            converted = OF_DOUBLES["convert"](tensor)
+            converted = OF_DOUBLES["convert"](tensor, dtype)
         finally:
             self.tape = tape
         return converted if converted.desc == desc else self.reorder(converted, desc)
@@ -212,11 +213,11 @@ class Trace(TraceState):
         attr: _core.PrimitiveAttr | None = None,
         inserted: bool = False,
     ) -> Step:
-        """Return a reorder, not recorded yet; 64-bit numbers are copied as pairs of halves."""
+        """Return a reorder, not recorded yet; numbers that oneDNN lacks are copied as halves."""
         if dtypes.is_complex(src.dtype):
             src, dst = src.pairs(), dst.pairs()
         # Halves can be copied, not added.
-        if attr is None and src.dtype == dst.dtype and src.dtype in ("int64", "float64"):
+        if attr is None and src.dtype == dst.dtype and src.dtype in _IN_HALVES:
             src, dst = src.halves(), dst.halves()
         is_on_cpu = self.engine.kind is _core.engine_kind.cpu
         if attr is None and is_on_cpu and writes_transposed_into_gaps(src.desc, dst.desc):
@@ -243,7 +244,11 @@ class Trace(TraceState):
             return tensor
         if dtypes.is_complex(tensor.dtype) or dtypes.is_complex(dtype):
             return OF_COMPLEX["convert"](tensor, dtype)
-        converted = self.reorder(tensor, layout.like(tensor.desc, dtype), inserted)
+        desc = layout.like(tensor.desc, dtype)
+        if dtype in dtypes.STAND_INS:  # which the descriptor does not tell
+            converted = self._by_kernel(tensor, dtype, desc)
+        else:
+            converted = self.reorder(tensor, desc, inserted)
         self.tape.append(Entry("convert", {"src": tensor}, {"dst": converted}))
         return converted
 
@@ -461,7 +466,7 @@ class Trace(TraceState):
 
     def described(self, tensor: Tensor) -> Tensor:
         """Return a copy of an argument whose strides oneDNN cannot describe; others unchanged."""
-        if tensor.desc is not None or not layout.can_describe(tensor.dtype):
+        if tensor.desc is not None:
             return tensor
         try:
             return functions.dense_copy(tensor)  # type: ignore[no-any-return]
@@ -477,7 +482,7 @@ class Trace(TraceState):
 
     def _array_result(self, out: Out) -> Tensor:
         strides = layout.row_major_strides(out.shape)
-        desc = out.desc() if layout.can_describe(out.dtype) else None
+        desc = out.desc()
         storage = Storage(desc)
         storage.dtype = str(out.dtype)
         return Tensor(self, storage, desc, out.dtype, out.shape, strides=strides)

@@ -207,8 +207,7 @@ class TraceState:
         desc = None
         if layout.is_describable(shape, strides):
             strides = layout.canonical_strides(tuple(shape), tuple(strides))
-            if layout.can_describe(dtype):
-                desc = layout.strided(shape, dtype, strides)
+            desc = layout.strided(shape, dtype, strides)
         storage = self._argument_storage(desc, constant=constant)
         storage.dtype = str(dtype)
         return Tensor(self, storage, desc, dtype, shape, strides=strides)
@@ -316,7 +315,8 @@ class TraceState:
         dtype = dtypes.wide(dtype) if dtypes.is_float(dtype) else dtype
         dense = np.ascontiguousarray(values, dtype)
         desc = layout.row_major(dense.shape, dtype)
-        array = array_in(dense, None, sycl_queue=self.engine.sycl_queue)
+        bits = dense.view(dtypes.described_dtype(dtype))
+        array = array_in(bits, None, sycl_queue=self.engine.sycl_queue)
         storage = Storage(desc, memory=Memory(desc, self.engine, array))
         # Not packed once: only frozen arrays keep packed copies.
         storage.constant = False

@@ -254,11 +254,12 @@ class Tensor(TorchMethods, ArrayMethods, ForeignFunctions, Operators, dpnp.ndarr
         return Tensor(self.trace, self.storage, self.desc, part, shape, self.offset, strides)
 
     def halves(self) -> Tensor:
-        """Return 64-bit elements as pairs of int32 along one more axis."""
+        """Return elements of 64 or 16 bits as pairs of integers along one more axis."""
+        dtype = "int32" if dtypes.bits_of(self.dtype) == 64 else "uint8"
         shape = (*self.shape, 2)
         strides = (*(2 * s for s in self.strides), 1)
-        desc = layout.strided(shape, "int32", strides)
-        return Tensor(self.trace, self.storage, desc, "int32", shape, self.offset, strides)
+        desc = layout.strided(shape, dtype, strides)
+        return Tensor(self.trace, self.storage, desc, dtype, shape, self.offset, strides)
 
 
 def alias(tensor: Tensor) -> Tensor:

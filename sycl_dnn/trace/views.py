@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-import dpnp
 import numpy as np
 
 from sycl_dnn._dpnp import array_in
@@ -17,14 +16,11 @@ from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops.shape import broadcast_shape as broadcast_shape
 from sycl_dnn.trace import functions, layout
 from sycl_dnn.trace.recording import Trace
-from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Storage, Tensor
 
 
 def row_major(x: Tensor) -> Tensor:
     """Return the tensor dense with its last axis innermost, copied if it is not."""
-    if x.desc is None:
-        return x.trace.array_call(dpnp.copy, [x], [Out(x.shape, x.dtype)])[0]
     desc = layout.row_major(x.shape, x.dtype)
     return x if x.desc == desc else x.trace.reorder(x, desc)
 
@@ -129,7 +125,7 @@ def expand_rank(x: Tensor, rank: int) -> Tensor:
 
 def readable(x: Tensor, rank: int) -> Tensor:
     """Return ``x`` in a layout that kernels read, with axes of size 1 in front."""
-    return expand_rank(row_major(x) if x.desc is None else x.trace.plain(x), rank)
+    return expand_rank(x.trace.plain(x), rank)
 
 
 def spread_strides(x: Tensor, left_out: Sequence[int] = ()) -> list[int]:
@@ -220,9 +216,7 @@ def pattern(value: float, dtype: str) -> Any:
     if dtype == "bfloat16":
         bits = int(np.float32(value).view(np.uint32))
         return np.uint16((bits + 0x7FFF + (bits >> 16 & 1)) >> 16 if value == value else 0x7FC0)
-    if dtype == "bool":  # oneDNN has it as u8
-        return np.uint8(bool(value))
-    return dtypes.array_dtype(dtype).type(value)
+    return dtypes.array_dtype(dtype).type(value).view(dtypes.described_dtype(dtype))
 
 
 def _buffer(engine: Any, value: float, dtype: str, size: int) -> Any:

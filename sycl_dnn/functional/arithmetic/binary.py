@@ -8,8 +8,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import dpnp
-
 from sycl_dnn._core import algorithm
 from sycl_dnn.call.operation import operation, templated
 from sycl_dnn.functional.arithmetic.convert import converted
@@ -34,17 +32,14 @@ A = algorithm
 _INTEGERS = "Integers are computed exactly."
 
 
-def pair(
-    name: str, kind: algorithm | None, operation: Operation, function: Callable[..., Any],
-    a: Any, b: Any,
-) -> Tensor:  # fmt: skip
-    """Apply a primitive to floats, and an operation or a dpnp function to integers."""
+def pair(name: str, kind: algorithm | None, operation: Operation, a: Any, b: Any) -> Tensor:
+    """Apply a primitive to floats, or an operation."""
     a, b = checked_operands(name, input=a, other=b)
     dtype = result_dtype(a, b)
     if dtype == "bool" and kind is A.binary_sub:
         raise TypeError(f"{name}: input and other must not both be bool; compare them with ne")
     if not dtypes.is_float(dtype):
-        return of_integers(operation, function, dtype, a, b)
+        return of_integers(operation, dtype, a, b)
     result = None if kind is None else _with_number(kind, dtype, a, b)
     if result is not None:
         return result
@@ -106,37 +101,35 @@ _TIES = "Equal operands get half of the gradient each. NaN propagates, with the 
 def add(input: Tensor | float, other: Tensor | float, *, alpha: float = 1) -> Tensor:
     """Return ``input + alpha * other``."""
     other = _scaled("add", input, other, alpha)
-    return pair("add", A.binary_add, ops.ADD, dpnp.add, input, other)
+    return pair("add", A.binary_add, ops.ADD, input, other)
 
 
 @operation
 @documented(_INTEGERS, _ALPHA)
 def sub(input: Tensor | float, other: Tensor | float, *, alpha: float = 1) -> Tensor:
     """Return ``input - alpha * other``."""
-    return pair(
-        "sub", A.binary_sub, ops.SUB, dpnp.subtract, input, _scaled("sub", input, other, alpha)
-    )
+    return pair("sub", A.binary_sub, ops.SUB, input, _scaled("sub", input, other, alpha))
 
 
 @operation
 @documented(_INTEGERS)
 def mul(input: Tensor | float, other: Tensor | float) -> Tensor:
     """Return ``input * other``."""
-    return pair("mul", A.binary_mul, ops.MUL, dpnp.multiply, input, other)
+    return pair("mul", A.binary_mul, ops.MUL, input, other)
 
 
 @operation
 @documented(_TIES)
 def maximum(input: Tensor | float, other: Tensor | float) -> Tensor:
     """Return the element-wise maximum."""
-    return pair("maximum", None, ops.MAXIMUM, dpnp.maximum, input, other)
+    return pair("maximum", None, ops.MAXIMUM, input, other)
 
 
 @operation
 @documented(_TIES)
 def minimum(input: Tensor | float, other: Tensor | float) -> Tensor:
     """Return the element-wise minimum."""
-    return pair("minimum", None, ops.MINIMUM, dpnp.minimum, input, other)
+    return pair("minimum", None, ops.MINIMUM, input, other)
 
 
 _POWER = """The exponents 0.5, -0.5, 1, 2, 3, -1 and -2 mean ``sqrt``, ``rsqrt``, products and
@@ -152,7 +145,7 @@ def pow(input: Tensor | float, exponent: Tensor | float) -> Tensor:
     if not dtypes.is_float(dtype):
         if not isinstance(b, Tensor) and b < 0:
             raise ValueError(f"pow: exponent must not be negative for integers, got {b}")
-        return of_integers(ops.POW, power, dtype, a, b)
+        return of_integers(ops.POW, dtype, a, b)
     if not isinstance(b, Tensor):
         x = converted(a, dtype)
         raised = partial(ops.POWER, exponent=float(b))
@@ -161,18 +154,6 @@ def pow(input: Tensor | float, exponent: Tensor | float) -> Tensor:
         return applied(raised, x, Eltwise(A.eltwise_pow, 1.0, float(b)), dtypes.wide(dtype))
     wide = dtypes.wide(dtype)
     return by_nodes(ops.POW, a, b, wide=wide, dtype=dtype)
-
-
-def power(a: Any, b: Any) -> dpnp.ndarray:
-    """Return a power of integers as torch: where exponents are negative, dpnp's are 0."""
-    result = dpnp.power(a, b)
-    if result.dtype.kind != "i" or not isinstance(b, dpnp.ndarray):
-        return result
-    is_unit = a == 1
-    if getattr(a, "dtype", result.dtype).kind != "u":
-        is_unit |= a == -1
-    # The powers of 1 and -1 follow from the last bit.
-    return dpnp.where((b < 0) & is_unit, dpnp.power(a, b & 1), result)
 
 
 # --- Division, exact or rounded
@@ -198,14 +179,14 @@ def div(
         if result is not None:
             return result
         return _of_floats(ops.DIV, A.binary_div, dtype, a, b)
-    modes = {"trunc": (ops.TRUNC_DIVIDE, divide), "floor": (ops.FLOOR_DIVIDE, dpnp.floor_divide)}
+    modes = {"trunc": ops.TRUNC_DIVIDE, "floor": ops.FLOOR_DIVIDE}
     if rounding_mode not in modes:
         raise ValueError(
             f"div: rounding_mode must be None, 'trunc' or 'floor', got {rounding_mode!r}"
         )
-    quotient, by_function = modes[rounding_mode]
+    quotient = modes[rounding_mode]
     if not dtypes.is_float(dtype):
-        return of_integers(quotient, by_function, dtype, a, b)
+        return of_integers(quotient, dtype, a, b)
     wide = dtypes.wide(dtype)
     return by_nodes(quotient, a, b, wide=wide, dtype=dtype)
 
@@ -219,9 +200,3 @@ def _narrow_quotient(dtype: str, a: Any, b: Any) -> Tensor | None:
     if isinstance(b, Tensor):
         return eltwise(converted(b, dtype), A.eltwise_pow, float(number), -1.0)
     return linear_map(converted(a, dtype), 1 / number)
-
-
-def divide(a: Any, b: Any) -> dpnp.ndarray:
-    """Return a quotient of integers, rounded towards zero."""
-    down = dpnp.floor_divide(a, b)
-    return down + ((down < 0) & (down * b != a))

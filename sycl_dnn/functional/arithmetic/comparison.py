@@ -16,10 +16,9 @@ from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.arithmetic.operands import (
     DOC,
     as_floats,
-    by_dpnp,
     by_nodes,
+    check_fit,
     checked_operands,
-    fits,
     number_or_tensor,
     of_integers,
     result_dtype,
@@ -34,14 +33,14 @@ from sycl_dnn.trace.values import Tensor
 _NOTES = "Integers are compared exactly; a number is rounded to the dtype of floats."
 
 
-def _comparison(name: str, sign: str, function: Callable[..., Any]) -> Callable[..., Any]:
+def _comparison(name: str, sign: str) -> Callable[..., Any]:
     operation_of = OPERATIONS[name]
 
     def compare(input: Tensor | float, other: Tensor | float) -> dpnp.ndarray:
         a, b = checked_operands(name, input=input, other=other)
         dtype = result_dtype(a, b)
         if not dtypes.is_float(dtype):
-            return of_integers(operation_of, function, "bool", a, b)
+            return of_integers(operation_of, "bool", a, b)
         x, y = as_floats(dtype, a, b)
         return by_nodes(operation_of, x, y, wide=dtypes.wide(dtype))
 
@@ -55,12 +54,12 @@ def _comparison(name: str, sign: str, function: Callable[..., Any]) -> Callable[
     return operation(named(compare, name, doc))
 
 
-eq = _comparison("eq", "==", dpnp.equal)
-ne = _comparison("ne", "!=", dpnp.not_equal)
-lt = _comparison("lt", "<", dpnp.less)
-le = _comparison("le", "<=", dpnp.less_equal)
-gt = _comparison("gt", ">", dpnp.greater)
-ge = _comparison("ge", ">=", dpnp.greater_equal)
+eq = _comparison("eq", "==")
+ne = _comparison("ne", "!=")
+lt = _comparison("lt", "<")
+le = _comparison("le", "<=")
+gt = _comparison("gt", ">")
+ge = _comparison("ge", ">=")
 
 
 @operation
@@ -98,10 +97,8 @@ def where(condition: dpnp.ndarray, input: Tensor | float, other: Tensor | float)
     dtype = result_dtype(a, b)
     if dtypes.is_float(dtype):
         a, b = (converted(v, dtype) if isinstance(v, Tensor) else v for v in (a, b))
-    elif dtype not in dtypes.DATA_TYPES or not all(
-        fits(v, dtype) for v in (a, b) if not isinstance(v, Tensor)
-    ):
-        return by_dpnp(dpnp.where, dtype, condition, a, b)
+    else:
+        check_fit(dtype, a, b)
 
     def definition(c: Node, if_true: Node, if_false: Node) -> Node:
         return ops.where(c, ops.cast(if_true, dtype), ops.cast(if_false, dtype))
@@ -111,8 +108,8 @@ def where(condition: dpnp.ndarray, input: Tensor | float, other: Tensor | float)
 
 # --- clamp
 
-#: The operation, and dpnp's function, that apply one bound.
-_ONE_SIDED = {"min": (ops.MAXIMUM, dpnp.maximum), "max": (ops.MINIMUM, dpnp.minimum)}
+#: The operation that applies one bound.
+_ONE_SIDED = {"min": ops.MAXIMUM, "max": ops.MINIMUM}
 
 
 @operation
@@ -159,15 +156,14 @@ def clamp(
     if not dtypes.is_float(dtype):
         return _clamped_integers(dtype, x, bounds)
     if isinstance(limits[0], Tensor) or any(map(math.isnan, limits)):
-        row = ops.CLAMP_BETWEEN if len(limits) == 2 else _ONE_SIDED[next(iter(bounds))][0]
+        row = ops.CLAMP_BETWEEN if len(limits) == 2 else _ONE_SIDED[next(iter(bounds))]
         return by_nodes(row, x, *limits, wide=dtypes.wide(dtype), dtype=dtype)
     return _between_numbers(converted(x, dtype), bounds)
 
 
 def _clamped_integers(dtype: str, x: Tensor, bounds: dict[str, Any]) -> Tensor:
     for name, limit in bounds.items():
-        operation_of, function = _ONE_SIDED[name]
-        x = of_integers(operation_of, function, dtype, x, limit)
+        x = of_integers(_ONE_SIDED[name], dtype, x, limit)
     return x
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import dpnp
 import numpy as np
 
-from sycl_dnn._dpnp import array_in, in_dtype
+from sycl_dnn._dpnp import array_in
 from sycl_dnn.call.custom_gradients import stop_gradient
 from sycl_dnn.call.operation import operation
 from sycl_dnn.call.torch_keywords import check_requires_grad
@@ -50,10 +50,7 @@ def converted(x: Tensor, dtype: str) -> Tensor:
         return x.trace.convert(x, dtype, inserted=False)
     if x.dtype in dtypes.CARRIED or dtype in dtypes.CARRIED:
         return converted(converted(x, "float32"), dtype)
-    if x.dtype in dtypes.DATA_TYPES and dtype in dtypes.DATA_TYPES:
-        return computed(lambda node: cast(node, dtype), x)
-    numpy_dtype = np.dtype(dtype)
-    return constant_call(x.trace, lambda a: in_dtype(a, numpy_dtype), [x], x.shape, dtype)
+    return computed(lambda node: cast(node, dtype), x)
 
 
 def _of_complex(x: Tensor, dtype: str) -> Tensor:
@@ -92,13 +89,11 @@ class Parts(NamedTuple):
 def in_parts(x: Tensor) -> Parts:
     """Split a tensor of any dtype into parts that kernels can move, select and add."""
     dtype = str(x.dtype)
-    if x.desc is not None and dtype in REGISTERS:
+    if dtype in REGISTERS:
         return Parts([x], lambda parts: parts[0])
     if dtype in dtypes.CARRIED:
         return Parts([x.trace.convert(x, "float32")], lambda parts: converted(parts[0], dtype))
-    if dtypes.is_complex(dtype):
-        return Parts(list(complex_values.parts(x)), lambda parts: complex_values.joined(*parts))
-    return Parts([converted(x, "int64")], lambda parts: converted(parts[0], dtype))
+    return Parts(list(complex_values.parts(x)), lambda parts: complex_values.joined(*parts))
 
 
 @operation

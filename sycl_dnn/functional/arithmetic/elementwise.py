@@ -193,10 +193,10 @@ def _function(
     summary: str,
     kind: algorithm,
     factors: tuple[float, float] = (0.0, 0.0),
-    integers: Callable[..., Any] | None = None,
+    keeps_integers: bool = False,
     note: str = "",
 ) -> Callable[..., Any]:
-    """Make a function from an eltwise algorithm; ``integers`` is dpnp's function for integers."""
+    """Make a function from an eltwise algorithm; others convert integers to float32."""
 
     def call(input: Tensor) -> Tensor:
         input = checked_array(name, "input", input)
@@ -208,15 +208,16 @@ def _function(
             raise TypeError("neg: input must not be bool")
         if name == "square" and input.dtype == "bool":
             input = converted(input, "int64")
-        if integers is None:
+        if not keeps_integers:
             return eltwise(converted(input, "float32"), kind, *factors)
-        return of_integers(OPERATIONS[name], integers, input.dtype, input)
+        return of_integers(OPERATIONS[name], str(input.dtype), input)
 
-    dtype = "its dtype" if integers else "its dtype, float32 for integers"
+    dtype = "its dtype" if keeps_integers else "its dtype, float32 for integers"
+    treated = "computed exactly" if keeps_integers else "converted"
     doc = UNARY.format(
         summary=summary,
         returns=f"Shape and order of axes of ``input``; {dtype}",
-        notes=note or ("Integers are computed exactly." if integers else "Integers are converted."),
+        notes=note or f"Integers are {treated}.",
         source='oneDNN developer guide, "Eltwise"',
     )
     return operation(named(call, name, doc))
@@ -226,6 +227,6 @@ neg = _function("neg", "Return ``-input``.", A.eltwise_linear, (-1.0, NO_SHIFT),
 exp = _function("exp", "Return e to the power of ``input``.", A.eltwise_exp)
 log = _function("log", "Return the natural logarithm.", A.eltwise_log)
 sqrt = _function("sqrt", "Return the square root.", A.eltwise_sqrt)
-abs = _function("abs", "Return ``|input|``.", A.eltwise_abs, integers=dpnp.abs)
-square = _function("square", "Return ``input * input``.", A.eltwise_square, integers=dpnp.square)
+abs = _function("abs", "Return ``|input|``.", A.eltwise_abs, keeps_integers=True)
+square = _function("square", "Return ``input * input``.", A.eltwise_square, keeps_integers=True)
 reciprocal = _function("reciprocal", "Return ``1 / input``.", A.eltwise_pow, (1.0, -1.0))

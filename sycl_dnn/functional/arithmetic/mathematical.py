@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import dpnp
+import numpy as np
 
 from sycl_dnn._core import algorithm
 from sycl_dnn.call.operation import named, operation
@@ -15,16 +14,16 @@ from sycl_dnn.functional.arithmetic.binary import div
 from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.arithmetic.elementwise import UNARY
 from sycl_dnn.functional.arithmetic.operands import (
-    by_dpnp,
     by_nodes,
     checked_array,
     checked_operands,
     of_integers,
     result_dtype,
 )
-from sycl_dnn.ir.node import Node, Operation
+from sycl_dnn.ir.node import Node, Operation, number
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops import arithmetic as ops
+from sycl_dnn.trace.pointwise import zeros
 from sycl_dnn.trace.values import Tensor
 
 A = algorithm
@@ -87,7 +86,7 @@ def _step(summary: str, row: Operation) -> Any:
             return by_nodes(row, x, wide=dtypes.wide(dtype), dtype=dtype)
         if dtype == "bool" or row is not ops.SIGN:
             return converted(x, dtype)
-        return of_integers(row, dpnp.sign, dtype, x)
+        return of_integers(row, dtype, x)
 
     doc = _text(row.name, summary, "its dtype", _ROUNDED)
     return operation(named(call, row.name, doc))
@@ -126,7 +125,7 @@ def round(input: Tensor, *, decimals: int = 0) -> Tensor:
     """
     x = checked_array("round", "input", input)
     if not x.is_float:
-        return x if decimals >= 0 else by_dpnp(partial(dpnp.round, decimals=decimals), x.dtype, x)
+        return x if decimals >= 0 or x.dtype == "bool" else _rounded_integers(x, 10**-decimals)
 
     def rounded(node: Node) -> Node:
         factor = 10.0 ** abs(decimals)
@@ -135,6 +134,24 @@ def round(input: Tensor, *, decimals: int = 0) -> Tensor:
         return ops.ROUND(node * factor) / factor if decimals else ops.ROUND(node)
 
     return by_nodes(rounded, x, wide=dtypes.wide(str(x.dtype)), dtype=str(x.dtype))
+
+
+def _rounded_integers(x: Tensor, step: int) -> Tensor:
+    """Round integers to multiples of a step, halves to even multiples."""
+    dtype = str(x.dtype)
+    if step > np.iinfo(dtype).max:
+        return zeros(x.trace, x.shape, dtype)
+
+    def rounded(node: Node) -> Node:
+        each, one = number(step, dtype), number(1, dtype)
+        count = ops.FLOOR_DIVIDE(node, each)
+        above = node - count * each
+        below = each - above
+        is_odd = ops.EQ(ops.BITWISE_AND(count, one), one)
+        is_tie = ops.LOGICAL_AND(ops.EQ(above, below), is_odd)
+        return (count + ops.cast(ops.LOGICAL_OR(ops.GT(above, below), is_tie), dtype)) * each
+
+    return by_nodes(rounded, x)
 
 
 # --- Logic
@@ -211,7 +228,7 @@ def atan2(input: Tensor, other: Tensor) -> Tensor:
     return by_nodes(ops.ATAN2, *args, wide=dtypes.wide(dtype), dtype=dtype)
 
 
-def _remainder(summary: str, row: Operation, function: Callable[..., Any]) -> Any:
+def _remainder(summary: str, row: Operation) -> Any:
     """Make the function ``input - other * quotient``."""
     name = row.name
 
@@ -220,7 +237,7 @@ def _remainder(summary: str, row: Operation, function: Callable[..., Any]) -> An
         dtype = dtypes.result_dtype(a, b)
         dtype = "int8" if dtype == "bool" else dtype
         if not dtypes.is_float(dtype):
-            return of_integers(row, function, dtype, a, b)
+            return of_integers(row, dtype, a, b)
         return by_nodes(row, a, b, wide=dtypes.wide(dtype), dtype=dtype)
 
     return operation(named(call, name, _REMAINDER.format(summary=summary, name=name)))
@@ -245,11 +262,11 @@ float16 are computed in float32. Source: ``torch.{name}``.
 """
 fmod = _remainder(
     "Return the remainder of a division rounded towards 0; it has the sign of ``input``.",
-    ops.FMOD, dpnp.fmod,
+    ops.FMOD,
 )  # fmt: skip
 remainder = _remainder(
     "Return the remainder of a division rounded down; it has the sign of ``other``.",
-    ops.REMAINDER, dpnp.remainder,
+    ops.REMAINDER,
 )  # fmt: skip
 
 
@@ -293,26 +310,14 @@ def _check_bits(name: str, *operands: Any) -> None:
             raise TypeError(f"{name}: operands must be integers or bool, got {dtype}")
 
 
-def _shifted_right(a: Any, b: Any) -> dpnp.ndarray:
-    """As ``dpnp.right_shift``, but shifts out of range leave only the sign."""
-    result = dpnp.right_shift(a, b)
-    if result.dtype.kind != "i":
-        return result
-    a, b = (dpnp.asarray(v, result.dtype, sycl_queue=result.sycl_queue) for v in (a, b))
-    max_shift = 8 * result.dtype.itemsize - 1
-    return dpnp.where((b < 0) | (b > max_shift), dpnp.right_shift(a, max_shift), result)
-
-
-def _of_bits(
-    summary: str, name: str, row: Operation, function: Callable[..., Any], notes: str = ""
-) -> Any:
+def _of_bits(summary: str, name: str, row: Operation, notes: str = "") -> Any:
     def call(input: Tensor | float, other: Tensor | float) -> Tensor:
         a, b = checked_operands(name, input=input, other=other)
         _check_bits(name, a, b)
         dtype = result_dtype(a, b)
         if dtype == "bool" and notes:
             dtype = "int8"
-        return of_integers(row, function, dtype, a, b)
+        return of_integers(row, dtype, a, b)
 
     returns = "The broadcast shape, and torch's promoted dtype"
     doc = _BITS.format(
@@ -322,25 +327,21 @@ def _of_bits(
     return operation(named(call, name, doc))
 
 
-bitwise_and = _of_bits(
-    "Return ``input & other``.", "bitwise_and", ops.BITWISE_AND, dpnp.bitwise_and
-)
-bitwise_or = _of_bits("Return ``input | other``.", "bitwise_or", ops.BITWISE_OR, dpnp.bitwise_or)
-bitwise_xor = _of_bits(
-    "Return ``input ^ other``.", "bitwise_xor", ops.BITWISE_XOR, dpnp.bitwise_xor
-)
+bitwise_and = _of_bits("Return ``input & other``.", "bitwise_and", ops.BITWISE_AND)
+bitwise_or = _of_bits("Return ``input | other``.", "bitwise_or", ops.BITWISE_OR)
+bitwise_xor = _of_bits("Return ``input ^ other``.", "bitwise_xor", ops.BITWISE_XOR)
 bitwise_left_shift = _of_bits(
-    "Return ``input << other``.", "bitwise_left_shift", ops.LEFT_SHIFT, dpnp.left_shift, _SHIFTS
+    "Return ``input << other``.", "bitwise_left_shift", ops.LEFT_SHIFT, _SHIFTS
 )
 bitwise_right_shift = _of_bits(
-    "Return ``input >> other``.", "bitwise_right_shift", ops.RIGHT_SHIFT, _shifted_right, _SHIFTS
+    "Return ``input >> other``.", "bitwise_right_shift", ops.RIGHT_SHIFT, _SHIFTS
 )
 
 
 def _bitwise_not(input: Tensor) -> Tensor:
     _check_bits("bitwise_not", input)
     row = ops.LOGICAL_NOT if input.dtype == "bool" else ops.BITWISE_NOT
-    return of_integers(row, dpnp.invert, input.dtype, input)
+    return of_integers(row, str(input.dtype), input)
 
 
 _BITWISE_NOT = _BITS.format(

@@ -11,7 +11,7 @@ import dpnp
 import numpy as np
 
 from sycl_dnn import tree
-from sycl_dnn.functional.arithmetic.convert import constant_call, converted
+from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.ir.node import Node, Operation
 from sycl_dnn.lower import (  # noqa: F401
     complex_values,
@@ -24,7 +24,7 @@ from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops.arithmetic import cast
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.module_arrays import in_manner, plain
-from sycl_dnn.trace.refusals import NAMES, NeedsArrays
+from sycl_dnn.trace.refusals import NeedsArrays
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import broadcast_shape, filled
 
@@ -189,57 +189,28 @@ def by_nodes(
         result = definition(*[cast(node, wide) if wide else node for node in nodes])
         return cast(result, dtype) if dtype else result
 
-    args = [_supported(v) if isinstance(v, Tensor) else v for v in operands]
-    return computed(converting, *args, dtype=wide or str(result_dtype(*args)))
+    return computed(converting, *operands, dtype=wide or str(result_dtype(*operands)))
 
 
-def of_integers(
-    operation: Operation, function: Callable[..., Any], dtype: str, *operands: Any
-) -> Tensor:
-    """Record an operation on integers or bools as a kernel.
-
-    ``function`` is dpnp's, for dtypes that oneDNN cannot describe (int16, wide unsigned, complex),
-    and for Python numbers that do not fit the dtype.
-    """
-    used = [dtype, *(v.dtype for v in operands if isinstance(v, Tensor))]
-    numbers = [v for v in operands if not isinstance(v, Tensor)]
+def of_integers(operation: Operation, dtype: str, *operands: Any) -> Tensor:
+    """Record an operation on integers or bools as a kernel; numbers must fit their dtype."""
     common = result_dtype(*operands)
-    is_supported = all(kind in dtypes.DATA_TYPES for kind in used)
-    if not is_supported or not all(fits(v, common) for v in numbers):
-        return by_dpnp(function, dtype, *operands)
+    check_fit(common, *operands)
     # Sums of bools are their logical or, products their logical and.
     return by_nodes(operation, *operands, wide="uint8" if common == "bool" else common, dtype=dtype)
 
 
-def fits(value: Any, dtype: str) -> bool:
-    """Whether an integer or bool dtype can represent a number."""
-    if dtype == "bool" or isinstance(value, bool):
-        return True
-    limits = np.iinfo(dtype)
-    return bool(limits.min <= value <= limits.max)
-
-
-def _supported(x: Tensor) -> Tensor:
-    """Return a tensor in a dtype that oneDNN can describe; only integers need a conversion."""
-    return x if x.dtype in dtypes.DATA_TYPES else converted(x, "int64")
-
-
-def by_dpnp(function: Callable[..., Any], dtype: str, *operands: Any) -> Tensor:
-    """Record a dpnp function of tensors and numbers, without a gradient."""
-    constants = [None if isinstance(v, Tensor) else v for v in operands]
-    tensors = [v for v in operands if isinstance(v, Tensor)]
-
-    def call(*arrays: Any) -> Any:
-        remaining = iter(arrays)
-        try:
-            return function(*(next(remaining) if v is None else v for v in constants))
-        except OverflowError as error:
-            name = getattr(function, "name_", function.__name__)
-            name = NAMES.get(name, name)
-            raise ValueError(f"{name}: numbers must fit the dtype: {error}") from None
-
-    shape = broadcast_shape(*(t.shape for t in tensors))
-    return constant_call(tensors[0].trace, call, tensors, shape, dtype)
+def check_fit(dtype: str, *operands: Any) -> None:
+    """Raise ValueError for a Python number that an integer dtype cannot represent."""
+    for value in operands:
+        if dtype == "bool" or isinstance(value, (bool, Tensor)):
+            continue
+        limits = np.iinfo(dtype)
+        if not limits.min <= value <= limits.max:
+            raise ValueError(
+                f"numbers must fit the dtype, from {limits.min} to {limits.max} for {dtype}, got "
+                f"{value}"
+            )
 
 
 def result_dtype(*operands: Any) -> str:

@@ -142,7 +142,7 @@ def recorded(name: str, trace: Any, shape: tuple[int, ...], dtype: str, make: Ma
 
 def _is_computed(dtype: str) -> bool:
     """Whether kernels can create arrays of a dtype."""
-    return dtype in REGISTERS and dtype in dtypes.DATA_TYPES
+    return dtype in REGISTERS
 
 
 def _check_value(name: str, value: Any, dtype: str) -> None:

@@ -53,7 +53,7 @@ _PART = 64
 
 def can_count(x: Tensor) -> bool:
     """Whether kernels can compare the elements."""
-    return x.desc is not None and x.dtype in REGISTERS
+    return x.dtype in REGISTERS
 
 
 def sort_key(x: Node, *, descending: bool) -> Node:
@@ -65,8 +65,10 @@ def sort_key(x: Node, *, descending: bool) -> Node:
         bound = number((1 << (63 if bits.dtype == "int64" else 31)) - 1, bits.dtype)
         ordered = where(GE(bits, number(0, bits.dtype)), bits, BITWISE_XOR(bits, bound))
         x = where(ISNAN(x), bound, ordered)
+    elif x.dtype == "uint64":  # by the sign, with the order of signed integers
+        x = cast(BITWISE_XOR(x, number(1 << 63, "uint64")), "int64")
     elif x.dtype != "int64":
-        x = cast(x, "int32")
+        x = cast(x, "int64" if x.dtype == "uint32" else "int32")
     return x if descending else BITWISE_NOT(x)
 
 

@@ -172,9 +172,6 @@ def scatter_reduce(
     if reduce in ("sum", "mean"):
         result = _summed(x, values, index, axis, reduce == "mean", include_self)
     else:
-        # Kernels have no unsigned and narrow integers of dpnp.
-        supported = str(x.dtype) if x.dtype in dtypes.DATA_TYPES else "int64"
-        x, values = converted(x, supported), converted(values, supported)
         record = _pairwise if reduce == "prod" else _extreme
-        result = converted(record(reduce, x, values, index, axis, include_self), str(input.dtype))
+        result = record(reduce, x, values, index, axis, include_self)
     return reshape(result, input.shape)

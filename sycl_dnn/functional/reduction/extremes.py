@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -11,14 +10,11 @@ import dpnp
 
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.binary import maximum, minimum
-from sycl_dnn.functional.arithmetic.operands import by_dpnp as elementwise_by_dpnp
 from sycl_dnn.functional.reduction.sums import (
     ALL,
     axes_of,
-    by_dpnp,
     by_kernel,
     documented,
-    has_kernel,
 )
 from sycl_dnn.functional.shape.reshaping import check_axis
 from sycl_dnn.ir.node import Node, Operation
@@ -34,14 +30,10 @@ def _check_not_empty(name: str, x: Tensor, axes: Sequence[int]) -> None:
         raise ValueError(f"{name}: input must not be empty along dim, got shape {x.shape}")
 
 
-def _extreme(
-    name: str, operation: Operation, function: Any, x: Tensor, dim: Any, keepdim: bool
-) -> Tensor:
+def _extreme(name: str, operation: Operation, x: Tensor, dim: Any, keepdim: bool) -> Tensor:
     axes = axes_of(name, dim, x.ndim)
     _check_not_empty(name, x, axes)
-    if x.is_float or has_kernel(str(x.dtype)):
-        return by_kernel(operation, x, axes, keepdim, dtype=str(x.dtype))
-    return by_dpnp(functools.partial(function, axis=axes or None), x, axes, keepdim, x.dtype)
+    return by_kernel(operation, x, axes, keepdim, dtype=str(x.dtype))
 
 
 _TIES = "Ties share the gradient evenly. NaN propagates to the result and the gradient."
@@ -52,14 +44,14 @@ _EMPTY = ", or it is empty"
 @documented(_TIES, more=_EMPTY)
 def amax(input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False) -> Tensor:
     """Return the maxima over axes."""
-    return _extreme("amax", ops.MAX, dpnp.max, input, dim, keepdim)
+    return _extreme("amax", ops.MAX, input, dim, keepdim)
 
 
 @operation
 @documented(_TIES, more=_EMPTY)
 def amin(input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False) -> Tensor:
     """Return the minima over axes."""
-    return _extreme("amin", ops.MIN, dpnp.min, input, dim, keepdim)
+    return _extreme("amin", ops.MIN, input, dim, keepdim)
 
 
 class ValuesAndIndices(NamedTuple):
@@ -76,15 +68,10 @@ def _arg_extreme(name: str, x: Tensor, dim: Any, keepdim: bool) -> Tensor:
     """Return int64 indices of the extremes, the first one on ties."""
     axes = axes_of(name, None if dim is None else check_axis(name, dim, x.ndim), x.ndim)
     _check_not_empty(name, x, axes)
-    operation, function = _ARG_EXTREMES[name]
-    if x.is_float or has_kernel(str(x.dtype)):
-        return by_kernel(operation, x, axes, keepdim, dtype="int64")
-    axis = None if dim is None or not x.ndim else axes[0]
-    return by_dpnp(functools.partial(function, axis=axis), x, axes, keepdim, "int64")
+    return by_kernel(_ARG_EXTREMES[name], x, axes, keepdim, dtype="int64")
 
 
-#: By function: the operation, and dpnp's function for integers that kernels do not support.
-_ARG_EXTREMES = {"argmax": (ops.ARGMAX, dpnp.argmax), "argmin": (ops.ARGMIN, dpnp.argmin)}
+_ARG_EXTREMES = {"argmax": ops.ARGMAX, "argmin": ops.ARGMIN}
 _FIRST_INDEX = "Ties, and several NaN, give the first index."
 
 
@@ -106,15 +93,15 @@ def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> dpnp
 
 
 def _with_indices(
-    name: str, operation: Operation, function: Any, x: Tensor, dim: Any, keepdim: bool
+    name: str, operation: Operation, x: Tensor, dim: Any, keepdim: bool
 ) -> Tensor | ValuesAndIndices:
     if dim is None:
         shared = ops.MAX_OF_ALL if operation is ops.MAX else ops.MIN_OF_ALL
-        return _extreme(name, shared, function, x, None, keepdim)
+        return _extreme(name, shared, x, None, keepdim)
     axis = check_axis(name, dim, x.ndim)
     indices = _arg_extreme(f"arg{name}", x, dim, keepdim)
     with untaped(x.trace):
-        values = _extreme(name, operation, function, x, axis, keepdim)
+        values = _extreme(name, operation, x, axis, keepdim)
     values = values.view(values.shape, values.strides)
     rule = lambda g: _scattered(g, indices, x, axis if x.ndim else 0)  # noqa: E731
     return ValuesAndIndices(x.trace.view(x, values, rule), indices)
@@ -136,8 +123,6 @@ def _logical(name: str, operation: Operation, x: Tensor, dim: Any, keepdim: bool
     reduces_none = isinstance(dim, (tuple, list)) and not dim  # unlike sums, as in torch
     axes = () if reduces_none else axes_of(name, dim, len(x.shape))
     dtype = "uint8" if x.dtype == "uint8" else "bool"
-    if not (x.is_float or has_kernel(str(x.dtype))):
-        x = elementwise_by_dpnp(dpnp.not_equal, "bool", x, 0)
     return by_kernel(operation, x, axes, keepdim, dtype=dtype)
 
 
@@ -190,7 +175,7 @@ def max(
     """Return the maximum: of all elements, along an axis with its indices, or of two arrays."""
     if isinstance(dim, Tensor):
         return _of_two("max", input, dim, keepdim)
-    return _with_indices("max", ops.MAX, dpnp.max, input, dim, keepdim)
+    return _with_indices("max", ops.MAX, input, dim, keepdim)
 
 
 @operation
@@ -201,7 +186,7 @@ def min(
     """Return the minimum: of all elements, along an axis with its indices, or of two arrays."""
     if isinstance(dim, Tensor):
         return _of_two("min", input, dim, keepdim)
-    return _with_indices("min", ops.MIN, dpnp.min, input, dim, keepdim)
+    return _with_indices("min", ops.MIN, input, dim, keepdim)
 
 
 class MinAndMax(NamedTuple):

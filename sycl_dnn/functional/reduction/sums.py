@@ -8,13 +8,10 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import dpnp
-import numpy as np
-
 from sycl_dnn._core import algorithm
 from sycl_dnn.call.complex_arguments import RULES
 from sycl_dnn.call.operation import SMOOTH, described_as_torch, operation, templated
-from sycl_dnn.functional.arithmetic.convert import constant_call, converted
+from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.arithmetic.operands import by_nodes, check_unpacked
 from sycl_dnn.functional.shape.axes import diagonal
 from sycl_dnn.functional.shape.reshaping import check_axes
@@ -83,18 +80,9 @@ def drop_axes(x: Tensor, axes: Sequence[int], keepdim: bool) -> Tensor:
     return x if keepdim else reshape(x, [n for i, n in enumerate(x.shape) if i not in axes])
 
 
-def by_dpnp(
-    function: Callable[..., Any], x: Tensor, axes: tuple[int, ...], keepdim: bool, dtype: str
-) -> Tensor:
-    """Record a dpnp reduction, without a gradient."""
-    check_unpacked("reduction", "input", x)
-    shape = tuple(1 if i in axes else n for i, n in enumerate(x.shape) if keepdim or i not in axes)
-    return constant_call(x.trace, function, [x], shape, dtype)
-
-
 def has_kernel(*names: str) -> bool:
     """Whether generated kernels support these dtypes."""
-    return builtins.all(name in REGISTERS and name in dtypes.DATA_TYPES for name in names)
+    return builtins.all(name in REGISTERS for name in names)
 
 
 def by_kernel(
@@ -130,29 +118,22 @@ def of_elements(
     return converted(by_nodes(definition, source, wide=wide, dtype=computed_dtype), dtype)
 
 
-def _of_integers(
-    name: str, function: Any, x: Tensor, axes: tuple[int, ...], keepdim: bool, dtype: str
-) -> Tensor:
+def _of_integers(name: str, x: Tensor, axes: tuple[int, ...], keepdim: bool, dtype: str) -> Tensor:
     """Sum or multiply integers; bools are combined by or and and."""
-    if not has_kernel(str(x.dtype), dtype):
-        call = functools.partial(function, axis=axes or None, dtype=np.dtype(dtype))
-        return by_dpnp(call, x, axes, keepdim, dtype)
     if dtype == "bool":
         return by_kernel(ANY_TRUE if name == "sum" else ALL_TRUE, x, axes, keepdim, dtype=dtype)
     operation = SUM if name == "sum" else PROD
     return by_kernel(operation, x, axes, keepdim, wide=dtype, dtype=dtype)
 
 
-def _reduced(
-    name: str, kind: algorithm, function: Any, x: Tensor, dim: Any, keepdim: bool, dtype: Any
-) -> Tensor:
+def _reduced(name: str, kind: algorithm, x: Tensor, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
     """Sum or multiply by a generated kernel: narrow floats in float32, integers in 64 bits."""
     axes = axes_of(name, dim, x.ndim)
     dtype = dtypes.name_of(dtype) if dtype is not None else _wide(x)
     if dtypes.is_complex(dtype):
         return RULES[name](converted(x, dtype), dim, keepdim)
     if not dtypes.is_float(dtype):
-        return _of_integers(name, function, x, axes, keepdim, dtype)
+        return _of_integers(name, x, axes, keepdim, dtype)
     return drop_axes(reduce(kind, converted(x, dtype), axes), axes, keepdim)
 
 
@@ -176,7 +157,7 @@ def sum(
     dtype: Any = None,
 ) -> Tensor:
     """Return the sum over axes."""
-    return _reduced("sum", algorithm.reduction_sum, dpnp.sum, input, dim, keepdim, dtype)
+    return _reduced("sum", algorithm.reduction_sum, input, dim, keepdim, dtype)
 
 
 @operation
@@ -192,7 +173,7 @@ def mean(
     dtype = dtypes.name_of(dtype) if dtype is not None else input.dtype
     if not dtypes.is_float(dtype):
         raise TypeError(f"mean: input must have a floating-point dtype, got {dtype}")
-    return _reduced("mean", algorithm.reduction_mean, None, input, dim, keepdim, dtype)
+    return _reduced("mean", algorithm.reduction_mean, input, dim, keepdim, dtype)
 
 
 @operation
@@ -207,7 +188,7 @@ def prod(
     dtype: Any = None,
 ) -> Tensor:
     """Return the product over axes."""
-    return _reduced("prod", algorithm.reduction_mul, dpnp.prod, input, dim, keepdim, dtype)
+    return _reduced("prod", algorithm.reduction_mul, input, dim, keepdim, dtype)
 
 
 @operation

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import dpnp
-
 from sycl_dnn._core import engine_kind
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.convert import converted
@@ -41,9 +39,6 @@ def join(parts: Sequence[Tensor], axis: int) -> Tensor:
     first, full = parts[0], [p for p in parts if p.size]
     sizes = [p.shape[axis] for p in parts]
     shape = tuple(sum(sizes) if i == axis else n for i, n in enumerate(first.shape))
-    if first.desc is None:
-        concatenate = lambda *arrays: dpnp.concatenate(arrays, axis=axis)  # noqa: E731
-        return first.trace.array_call(concatenate, parts, [Out(shape, first.dtype)])[0]
     if not full:
         result = zeros(first.trace, shape, first.dtype)
     else:

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from sycl_dnn.call.operation import operation
 from sycl_dnn.trace import layout, views
-from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import viewable_strides
 
 if TYPE_CHECKING:
-    import dpnp
+    pass
 
 
 def checked_int(name: str, argument: str, value: Any, minimum: int | None = None) -> int:
@@ -256,12 +255,6 @@ def regroup(x: Tensor, split_shape: Shape, order: Sequence[int], shape: Shape) -
     ``order`` is that of the axes of ``split_shape`` in the result, which merges them to ``shape``.
     """
     trace, plain = x.trace, x.trace.plain(x)
-    if x.desc is None:
-
-        def regrouped(array: dpnp.ndarray) -> dpnp.ndarray:
-            return array.reshape(split_shape).transpose(order).reshape(shape)
-
-        return trace.array_call(regrouped, [x], [Out(shape, x.dtype)])[0]
     if not x.size:
         result = trace.zeros(layout.row_major(shape, x.dtype), shape, x.dtype)
     else:
