@@ -23,7 +23,7 @@ from sycl_dnn.program.executable import Executable
 from sycl_dnn.program.place import Place
 from sycl_dnn.program.segments import finalized
 from sycl_dnn.trace import layout, nested_arguments, policy
-from sycl_dnn.trace.array import Array, Target, check_strides, sharing
+from sycl_dnn.trace.array import Target, check_strides, sharing
 from sycl_dnn.trace.cloning import clone_of
 from sycl_dnn.trace.module_arrays import depths, in_manner, without_methods
 from sycl_dnn.trace.recording import Trace
@@ -313,10 +313,7 @@ class Operation:
             raise TypeError(f"{self.name}: out must be omitted where several arrays are returned")
         check_strides(self.name, out)
         tensor = leaves[0]
-        name = out.dtype if isinstance(out, Array) else out.dtype.name
         check_out(self.name, out, tensor)
-        if name not in layout.DATA_TYPES and name not in layout.COMPLEX:
-            raise TypeError(f"{self.name}: out must be omitted for results of {name}")
         collected = Collected()
         collected.token((args, tuple(kwargs.values())))
         desc = layout.strided(tensor.shape, tensor.dtype, out.get_array().strides)

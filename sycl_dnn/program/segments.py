@@ -17,7 +17,7 @@ from sycl_dnn.program.step_order import AnyStep, lifetimes, needs_of
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.array import Target
 from sycl_dnn.trace.recording import Trace
-from sycl_dnn.trace.steps import ArrayStep, Out, Step, is_kernel
+from sycl_dnn.trace.steps import ArrayStep, Step, is_kernel
 from sycl_dnn.trace.values import MixedTraces, Storage, Tensor
 
 # --- Memory planning: intermediate values with disjoint lifetimes share memory
@@ -164,8 +164,6 @@ def own_storage(
     untouched = (
         untouched and keeps_arguments and not (trace.is_compiled and tensor.storage.constant)
     )
-    if tensor.desc is None:
-        return _own_array(trace, tensor)
     # Shapes () and (1,) share a descriptor, so the caller's shape is unknown.
     if target is None and untouched and not tensor.offset and tensor.desc.dims != (1,):
         return tensor
@@ -217,13 +215,6 @@ def _fills(trace: Trace, tensor: Tensor) -> bool:
         return storage_desc.dims != (1,) and _is_array_of(tensor, tensor.storage)
     same_size = not tensor.offset and tensor.desc.get_size() == storage_desc.get_size()
     return same_size and storage_desc.is_plain and not trace.is_written_by_call(tensor.storage)
-
-
-def _own_array(trace: Trace, tensor: Tensor) -> Tensor:
-    """Return an array of a dtype that oneDNN lacks, copied unless a dpnp call produced it."""
-    if trace.is_by_call(tensor):
-        return tensor
-    return trace.array_call(dpnp.copy, [tensor], [Out(tensor.shape, tensor.dtype)])[0]
 
 
 def finalized(

@@ -50,6 +50,8 @@ def strided(shape: Sequence[int], dtype: str, strides: Sequence[int]) -> MemoryD
     part = COMPLEX.get(dtype)
     if part is not None:
         return _described((*shape, 2), DATA_TYPES[part], (*[2 * s for s in strides], 1))
+    if dtype not in DATA_TYPES:
+        raise TypeError(f"dtype must be one of {', '.join((*DATA_TYPES, *COMPLEX))}, got {dtype}")
     if not shape:
         return MemoryDesc((1,), DATA_TYPES[dtype], strides=(1,))
     return _described(tuple(shape), DATA_TYPES[dtype], tuple(strides))

@@ -49,7 +49,7 @@ F.astype(x, "int8") | a.astype("i1")
 F.astype(x, "int64") | a.astype("i8")
 F.astype(x, "bool") | a.astype(bool)
 """
-CASES = [line.split(" | ") for line in PAIRS.strip().splitlines()]
+ROWS = [line.split(" | ") for line in PAIRS.strip().splitlines()]
 
 
 def numbers(dtype):
@@ -77,7 +77,7 @@ def without_dpnp(monkeypatch):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize(("text", "expected"), CASES, ids=[text for text, _ in CASES])
+@pytest.mark.parametrize(("text", "expected"), ROWS, ids=[text for text, _ in ROWS])
 def test_functions_are_kernels(text, expected, dtype, queue, without_dpnp):
     a, b = numbers(dtype)
     wide = "uint64" if dtype == "uint64" else "int64"
