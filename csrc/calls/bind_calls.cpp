@@ -67,8 +67,9 @@ PartitionSequence make_sequence(const py::list &rows) {
 
 ArrayTypes make_array_types(const py::object &ndarray, const py::object &usm_ndarray,
                             const py::object &carried, const py::object &frozen,
-                            std::vector<py::object> memory, const py::object &recorded) {
-    return {ndarray, usm_ndarray, carried, frozen, std::move(memory), recorded};
+                            std::vector<py::object> memory, const py::object &recorded,
+                            const py::object &seed) {
+    return {ndarray, usm_ndarray, carried, frozen, std::move(memory), recorded, seed};
 }
 
 std::shared_ptr<CallTable> make_call_table(const ArrayTypes &types) {
@@ -154,7 +155,8 @@ void bind_calls(py::module_ &m) {
         .def_readonly("nbytes", &ResultPool::pooled_bytes);
     py::class_<ArrayTypes>(m, "ArrayTypes", "The Python classes of the arrays in calls.")
         .def(py::init(&make_array_types), py::arg("ndarray"), py::arg("usm_ndarray"),
-             py::arg("carried"), py::arg("frozen"), py::arg("memory"), py::arg("recorded"));
+             py::arg("carried"), py::arg("frozen"), py::arg("memory"), py::arg("recorded"),
+             py::arg("seed"));
     py::class_<CallPoint>(m, "CallPoint", "What a user's function has called so far.")
         .def(py::init<>())
         .def("forget", [](CallPoint &point) { point.forget(); }, "Remove the calls after it.");

@@ -120,6 +120,7 @@ void CallKey::add(py::handle value) {
     if (PyDict_CheckExact(object)) return add_dict(value, &CallKey::add);
     if (is_exactly(value, types.frozen)) return add_frozen(value);
     if (is_exactly(value, types.carried)) return add_carried(value);
+    if (is_exactly(value, types.seed)) return add_seed(value);
     is_known = add_number(value);
 }
 
@@ -225,6 +226,14 @@ void CallKey::add_ndarray(py::handle value) {
     if (fields) note(*fields, std::move(array), value);
 }
 
+// Memory for the number is allocated when the call is known.
+void CallKey::add_seed(py::handle value) {
+    add_tag('S');
+    add_dtype(attribute(value, names().dtype));
+    arrays.emplace_back();
+    arguments.push_back(py::reinterpret_borrow<py::object>(value));
+}
+
 void CallKey::add_carried(py::handle value) {
     add_tag('C');
     py::object array = types.array_of(attribute(value, names().data));
@@ -291,13 +300,13 @@ void CallKey::add_out(py::handle value) {
 }
 
 void CallKey::add_place() {
-    is_known &= !arrays.empty();
+    is_known &= queue != nullptr;
     add_value(queue);
     add_value(memory_rank);
 }
 
 bool CallKey::are_arrays(const py::list &expected) const {
-    const auto is_same = [](const py::object &a, py::handle b) { return a.is(b); };
+    const auto is_same = [](const py::object &a, py::handle b) { return !a || a.is(b); };
     return is_known &&
            std::equal(arrays.begin(), arrays.end(), expected.begin(), expected.end(), is_same);
 }
@@ -313,6 +322,7 @@ void CallKey::add_sharing() {
     const extent result = extent_of(fields);
     bool overlaps = false, same = false;
     for (const py::object &array : arrays) {
+        if (!array) continue;
         const UsmArray &other = *usm_array(array, types.usm_ndarray);
         const extent input = extent_of(other);
         if (input.begin >= result.end || result.begin >= input.end) continue;

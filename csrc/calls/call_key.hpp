@@ -21,6 +21,7 @@ struct ArrayTypes {
     py::object frozen;               // Frozen: `_array`, `_token`, `packed`
     std::vector<py::object> memory;  // dpctl.memory classes, in order of precedence
     py::object recorded;             // RecordedTensor, a value of a function that is recorded
+    py::object seed;                 // Seed: `dtype`, `array(queue)`; its value is not in keys
     // Arguments of usm_ndarray's constructor. Not a static variable: its initialization may let
     // another thread run, which would wait for it.
     py::tuple keywords = py::make_tuple("dtype", "buffer", "strides");
@@ -49,13 +50,13 @@ class CallKey {
     void add_constant(py::handle value);  // arrays by identity
     void add_out(py::handle out);
     void add_place();  // queue and memory class; call after all arrays
-    // Whether the call is known and its arrays are these, in this order.
+    // Whether the call is known and its arrays are these, in this order, with anything for seeds.
     bool are_arrays(const py::list &expected) const;
 
     bool is_known = true;
     bool holds_frozen = false;  // frozen arrays are constants as well
     std::string bytes;
-    std::vector<py::object> arrays;                     // usm_ndarrays, in order
+    std::vector<py::object> arrays;                     // usm_ndarrays, in order; null for seeds
     std::vector<py::object> arguments;                  // as passed by the caller
     std::vector<std::pair<size_t, py::object>> frozen;  // by index of the array
     std::vector<py::object> holds;
@@ -78,6 +79,7 @@ class CallKey {
     void add_sequence(py::handle items, char tag, adder add_item);
     void add_integer(py::handle value);
     void add_ndarray(py::handle value);
+    void add_seed(py::handle value);
     bool add_number(py::handle value);  // a scalar of NumPy, or an array without axes; else false
     void add_carried(py::handle value);
     void add_frozen(py::handle value);

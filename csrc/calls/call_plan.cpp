@@ -18,6 +18,10 @@ py::object usm_array_of(const ArrayTypes &types, py::handle array) {
     return kind == types.ndarray.ptr() ? types.array_of(array) : array.attr("get_array")();
 }
 
+bool is_seed(const ArrayTypes &types, py::handle value) {
+    return PyObject_TypeCheck(value.ptr(), reinterpret_cast<PyTypeObject *>(types.seed.ptr()));
+}
+
 char *address(const ArrayTypes &types, py::handle array) {
     const UsmArray *fields = usm_array(array, types.usm_ndarray);
     return fields ? fields->data : address_of(array);
@@ -37,12 +41,22 @@ bool fill_constants(const CallPlan &plan, CallFrame &frame) {
     return true;
 }
 
-bool place_arrays(const ArrayTypes &types, const CallPlan &plan, ResultPool &pool,
-                  CallFrame &frame) {
+// Fills in the numbers that differ from call to call: a captured seed may be drawn for each.
+void place_seeds(const ArrayTypes &types, const CallPlan &plan, const py::object &queue,
+                 CallFrame &frame) {
+    for (size_t i = 0; i < frame.arguments.size(); ++i)
+        if (!frame.arrays[i]) frame.arrays[i] = frame.arguments[i].attr("array")(queue);
+    for (const auto &[number, value] : plan.captured)
+        if (is_seed(types, value)) frame.arrays[number] = value.attr("array")(queue);
+}
+
+bool place_arrays(const ArrayTypes &types, const CallPlan &plan, const Stream &stream,
+                  ResultPool &pool, CallFrame &frame) {
     frame.arrays.resize(plan.n_arrays);
-    for (const CallPlan::fixed &f : plan.captured)
-        frame.arrays[f.number] = usm_array_of(types, f.array);
+    for (const auto &[number, value] : plan.captured)
+        if (!is_seed(types, value)) frame.arrays[number] = usm_array_of(types, value);
     if (!fill_constants(plan, frame)) return false;
+    place_seeds(types, plan, stream.queue, frame);
     const size_t result = frame.out ? plan.form.single() : ResultForm::none;
     for (const auto &[number, blank] : plan.blanks)
         frame.arrays[number] =
@@ -62,7 +76,7 @@ CallFrame::CallFrame(CallKey &&key, py::handle k)
 bool submit_call(const ArrayTypes &types, const CallPlan &plan, const Stream &stream,
                  ResultPool &pool, CallFrame &frame) {
     stream.flight->prune_if_cheap();
-    if (!place_arrays(types, plan, pool, frame)) return false;
+    if (!place_arrays(types, plan, stream, pool, frame)) return false;
     std::vector<char *> addresses;
     addresses.reserve(plan.reads.size());
     owner_list owners;

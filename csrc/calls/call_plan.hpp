@@ -21,7 +21,7 @@ struct CallPlan {
     };
     struct fixed {
         size_t number;
-        py::object array;  // dpnp.ndarray, carried or frozen: `get_array()`
+        py::object array;  // dpnp.ndarray, carried or frozen: `get_array()`; or a seed
     };
 
     py::object owner;  // owner of one of these:

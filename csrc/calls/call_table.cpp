@@ -123,7 +123,9 @@ void CallTable::remember(py::handle subject, py::handle args, py::handle kwargs,
     // Entries of evicted plans are noticed only on lookup.
     if (entries.size() >= 2 * capacity) forget();
     // The key includes the queue's address, which must not be reused for another queue.
-    key.holds.push_back(key.arrays.front().attr("sycl_queue"));
+    const auto is_array = [](const py::object &array) { return bool(array); };
+    const auto first = std::find_if(key.arrays.begin(), key.arrays.end(), is_array);
+    key.holds.push_back(first->attr("sycl_queue"));
     added.holds = std::move(key.holds);
     const auto shared = std::make_shared<entry>(std::move(added));
     std::shared_ptr<entry> &place = entries[key.bytes];

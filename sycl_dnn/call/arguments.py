@@ -79,6 +79,7 @@ ARRAY_TYPES = ArrayTypes(
     frozen=Frozen,
     memory=list(KINDS.values()),
     recorded=RecordedTensor,
+    seed=Seed,
 )
 #: The names of arrays in annotations.
 _ARRAYS = frozenset(("dpnp.ndarray", "ArrayLike", "Tensor", "Array"))

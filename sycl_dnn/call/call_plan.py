@@ -45,7 +45,7 @@ def call_plan_of(
     if only is None or slots is None or not executable.is_given_or_captured():
         return None
     form = _form(executable, returned, returns_given)
-    if form is None or executable.numbers:
+    if form is None:
         return None
     frozen = {index: value for index, value, _ in executable.captured if isinstance(value, Frozen)}
     constants = [(*slot, frozen.get(slot[-1])) for slot in slots]

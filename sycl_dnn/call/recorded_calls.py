@@ -50,7 +50,7 @@ class HeldPlan(Plan):
     """
 
     def __init__(self, executable: Executable, form: Any, tail: Tail) -> None:
-        super().__init__(executable, form, tail.held is not None)
+        super().__init__(executable, form, tail.held is not None and not executable.seeds)
         self.tail = tail
         self.subject = (object(),)
         #: Seeds by number of the argument. They are drawn once in a call, which may run several

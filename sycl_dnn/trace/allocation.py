@@ -22,28 +22,30 @@ from sycl_dnn.trace.values import Tensor
 MOST = 1 << 30
 
 _pools: dict[Any, ResultPool] = {}
+#: Memory of seeds. The host writes it, so work of dpnp, which does not hold it, must never use it.
+_seed_pools: dict[Any, ResultPool] = {}
 _MAX_QUEUES = 64
 
 
-def pool_of(queue: Any) -> ResultPool:
+def pool_of(queue: Any, pools: dict[Any, ResultPool] = _pools) -> ResultPool:
     """Return the pool of a queue."""
-    pool = _pools.get(queue)
+    pool = pools.get(queue)
     if pool is None:
-        if len(_pools) >= _MAX_QUEUES:
-            _pools.clear()
-        pool = _pools[queue] = ResultPool(queue, MOST)
+        if len(pools) >= _MAX_QUEUES:
+            pools.clear()
+        pool = pools[queue] = ResultPool(queue, MOST)
     return pool
 
 
 def drop_all() -> None:
     """Free all unused blocks."""
-    for pool in list(_pools.values()):
+    for pool in (*_pools.values(), *_seed_pools.values()):
         pool.drop_unused()
 
 
 def total_bytes() -> int:
     """Return the total bytes of all pools."""
-    return sum(pool.nbytes for pool in _pools.values())
+    return sum(pool.nbytes for pool in (*_pools.values(), *_seed_pools.values()))
 
 
 # --- New USM memory for results, cheaper than with dpnp.empty
@@ -86,7 +88,16 @@ def scalar(value: float, dtype: np.dtype, queue: Any) -> Any:
 
 def scalar_of_bytes(value: bytes, dtype: np.dtype, queue: Any) -> Any:
     """Return a new usm_ndarray as ``scalar`` does, from the bytes of the number."""
-    memory = allocated(KINDS["shared"], len(value), queue, "a number")
+    return _number_in(allocated(KINDS["shared"], len(value), queue, "a number"), value, dtype)
+
+
+def seed_of_bytes(value: bytes, dtype: np.dtype, queue: Any) -> Any:
+    """Return the same in reused memory, for an array that no user sees."""
+    memory = pool_of(queue, _seed_pools).take(KINDS["shared"], len(value))
+    return _number_in(memory, value, dtype)
+
+
+def _number_in(memory: Any, value: bytes, dtype: np.dtype) -> Any:
     memoryview(memory)[: len(value)] = value
     return usm_ndarray((), dtype=dtype, buffer=memory)
 

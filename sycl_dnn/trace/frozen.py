@@ -140,7 +140,7 @@ class Seed:
 
     def array(self, queue: Any) -> Any:
         """Return the value for one call, as a usm_ndarray without axes."""
-        return allocation.scalar_of_bytes(self.bytes(), np.dtype(self.dtype), queue)
+        return allocation.seed_of_bytes(self.bytes(), np.dtype(self.dtype), queue)
 
 
 # --- The tensor of an argument

@@ -6,7 +6,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import dpnp
-import numpy as np
 
 from sycl_dnn.call.operation import named, operation
 from sycl_dnn.device import default_queue
@@ -26,6 +25,7 @@ from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops.random_bits import integers, normal, uniform
 from sycl_dnn.trace import allocation
 from sycl_dnn.trace.captured_inputs import of_this_call
+from sycl_dnn.trace.frozen import Seed
 from sycl_dnn.trace.module_arrays import in_manner
 from sycl_dnn.trace.trace_state import running_trace
 from sycl_dnn.trace.values import Tensor
@@ -34,19 +34,23 @@ if TYPE_CHECKING:
     from sycl_dnn.trace.array import Array
 
 
+#: By name: calls with functions as arguments are not repeated without Python.
+_DRAWS: dict[str, Any] = {"normal": normal, "uniform": uniform, "integers": integers}
+
+
 @operation
 def _drawn_from(seed, shape, draw, values):
-    return computed(lambda node: draw(node, shape, *values), seed)
+    return computed(lambda node: _DRAWS[draw](node, shape, *values), seed)
 
 
 def _recorded(
-    trace: Any, queue: Any, shape: tuple[int, ...], draw: Any, values: Any, drawn: str, dtype: str
+    trace: Any, queue: Any, shape: tuple[int, ...], draw: str, values: Any, drawn: str, dtype: str
 ) -> Any:
     """Draw numbers from the next seed and convert them, or record that every call does."""
     if trace is not None:
         # A trace keeps the seed object, which is evaluated in every call.
         return astype(_drawn_from(trace.capture(NextSeed()), shape, draw, values), dtype)
-    seed = allocation.wrap(allocation.scalar(next_seed(), np.dtype("int64"), queue))
+    seed = allocation.wrap(Seed(next_seed()).array(queue))
     # Not in the memory of the seed, which the host wrote.
     keywords = {"out": dpnp.empty(shape, dtype=drawn, sycl_queue=queue)}
     result = _drawn_from(seed, shape, draw, values, **keywords)
@@ -61,7 +65,7 @@ def _drawn(name: str, shape: tuple[int, ...], dtype: Any, trace: Any, queue: Any
         return view_as_complex(mul(pairs, 0.5**0.5) if name.startswith("randn") else pairs)
     if not dtypes.is_float(dtype):
         raise TypeError(f"{name}: dtype must be floating-point, got {dtype}")
-    draw = normal if name.startswith("randn") else uniform
+    draw = "normal" if name.startswith("randn") else "uniform"
     return _recorded(trace, queue, shape, draw, (dtype,), dtypes.wide(dtype), dtype)
 
 
@@ -140,7 +144,7 @@ def _of_integers(name: str, shape: Any, first: int, n: int, dtype: Any, device: 
     if trace is not None:
         check_place(name, trace, device)
     queue = default_queue(device) if trace is None else None
-    return _recorded(trace, queue, shape, integers, (first, n), "int64", dtype)
+    return _recorded(trace, queue, shape, "integers", (first, n), "int64", dtype)
 
 
 _RAISES = "ValueError\n    The range is empty, or a size is negative."
