@@ -9,14 +9,9 @@ from sycl_dnn._core import algorithm
 from sycl_dnn.call.operation import operation, templated
 from sycl_dnn.functional.arithmetic.elementwise import check_float, check_same_dtype
 from sycl_dnn.functional.arithmetic.operands import broadcasts_to
-from sycl_dnn.functional.product.product import check_ranks, product, swapped
+from sycl_dnn.functional.product.product import check_ranks, product, sum_of_products, swapped
 from sycl_dnn.functional.quantized.quantize import QuantizedTensor
 from sycl_dnn.functional.quantized.quantized_products import weight_only_product
-from sycl_dnn.ir.node import Node
-from sycl_dnn.lower.node_lowering import computed
-from sycl_dnn.ops.arithmetic import LOGICAL_AND
-from sycl_dnn.ops.reduction import ANY
-from sycl_dnn.ops.shape import SUM
 from sycl_dnn.trace.pointwise import add, linear_map, mul
 from sycl_dnn.trace.reductions import reduce
 from sycl_dnn.trace.values import Tensor
@@ -60,7 +55,7 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     shape += [a.shape[-2]] * (input.ndim > 1) + [b.shape[-1]] * (other.ndim > 1)
     if b.ndim == 2 and a.ndim > 2:
         a = reshape(a, (math.prod(a.shape[:-1]), a.shape[-1]))
-    return reshape(product(a, b) if a.is_float else _integer_product(a, b), shape)
+    return reshape(product(a, b) if a.is_float else sum_of_products(a, b), shape)
 
 
 def _by_quantized(x: Tensor, weight: QuantizedTensor) -> Tensor:
@@ -90,20 +85,6 @@ def _check_matmul(a: Tensor, b: Tensor) -> None:
             f"matmul: batch axes of other must broadcast with those of input, {a.shape}, got "
             f"{b.shape}"
         ) from None
-
-
-def _integer_product(a: Tensor, b: Tensor) -> Tensor:
-    """Multiply integers modulo their width, and bools by "and" and "or", in one kernel."""
-    row_shape, column_shape = (*a.shape, 1), (*b.shape[:-2], 1, *b.shape[-2:])
-    axis = max(len(row_shape), len(column_shape)) - 2
-
-    def definition(x: Node, y: Node) -> Node:
-        if x.dtype == "bool":
-            return ANY(LOGICAL_AND(x, y), axes=(axis,))
-        return SUM(x * y, axes=(axis,))
-
-    result = computed(definition, reshape(a, row_shape), reshape(b, column_shape))
-    return reshape(result, (*result.shape[:-2], result.shape[-1]))
 
 
 _OF_RANK = """{summary}
