@@ -9,8 +9,8 @@ from typing import Any
 import dpnp
 import numpy as np
 
-from sycl_dnn import _core, _dpnp
-from sycl_dnn.onednn import Memory, dtypes
+from sycl_dnn import _core
+from sycl_dnn._dpnp import place, usm_array
 from sycl_dnn.program.donation import IN_PLACE
 from sycl_dnn.program.host_copies import host_copy
 from sycl_dnn.program.step_order import AnyStep, lifetimes, needs_of
@@ -265,12 +265,9 @@ def _memory_in_layout(tensor: Tensor) -> Any:
     memory = tensor.storage.memory
     if tensor.desc == memory.desc and not tensor.offset:
         return memory
-    array = dpnp.reshape(memory.owner[0], -1)
-    array = array[tensor.offset // array.itemsize :]
-    described = dtypes.row_of(tensor.desc.data_type).dtype
-    if array.dtype != described:
-        array = _dpnp.bits_as(array, described)  # copied as halves
-    return Memory(tensor.desc, memory.engine, array)
+    buffer, start = place(usm_array(memory.owner[0]))
+    spans = [(buffer, start + tensor.offset)]
+    return _core.Memory(tensor.desc, memory.engine, spans, memory.owner, False, False)
 
 
 class Segment:
