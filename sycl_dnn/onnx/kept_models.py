@@ -186,11 +186,11 @@ def _constants(graph: Graph) -> Iterator[np.ndarray]:
 
 
 def _joined(pieces: Sequence[Sequence[int]], data: bytes, text: bytes) -> bytes:
-    parts, place = [], 0
+    view, parts, place = memoryview(data), [], 0  # slices of a view copy nothing
     for start, n in pieces:
         if start < 0:
-            parts.append(text[place : place + n])
+            parts.append(memoryview(text)[place : place + n])
             place += n
         else:
-            parts.append(data[start : start + n])
+            parts.append(view[start : start + n])
     return b"".join(parts)

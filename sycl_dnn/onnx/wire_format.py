@@ -70,6 +70,8 @@ def _fields(data: bytes, span: Span) -> Iterator[tuple[int, Span]]:
 
 def _number(data: bytes, place: int, end: int) -> tuple[int, int]:
     """Return a number in base 128 and the place after it."""
+    if place < end and data[place] < 128:
+        return data[place], place + 1
     value = shift = 0
     while place < end:
         byte = data[place]

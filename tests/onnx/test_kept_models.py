@@ -2,6 +2,7 @@
 """Entries on disk of files that another process has read and checked."""
 
 import json
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -228,3 +229,13 @@ def test_constants_are_not_read_where_weights_may_change():
     constant = np.zeros(1024, "f4")
     assert at <= kept_models._place(data, constant, 0) < at + values.nbytes
     assert kept_models._place(data, constant, 0, [(at, at + values.nbytes)]) == -1
+
+
+def test_a_structure_is_joined_without_further_copies():
+    data = bytes(1 << 22)
+    tracemalloc.start()
+    joined = kept_models._joined([(-1, 2), (1, len(data) - 1), (-1, 1)], data, b"abc")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert joined == b"ab" + data[1:] + b"c"
+    assert peak < 1.5 * len(data)
