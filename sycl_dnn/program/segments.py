@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import dpnp
 import numpy as np
 
 from sycl_dnn import _core
