@@ -42,6 +42,14 @@ class Windows(NamedTuple):
 
     def taps(self, size: Sequence[int], counts: Pair) -> Taps:
         """Return the element of the image (H * W) of each column entry (kernel * windows)."""
+        return _single(self._elements(size, counts), math.prod(size))
+
+    def rows(self, size: Sequence[int], counts: Sequence[int]) -> Taps:
+        """Return the element of the image (H * W) of each row entry (windows * kernel)."""
+        return _single(self._elements(size, counts).transpose(2, 3, 0, 1), math.prod(size))
+
+    def _elements(self, size: Sequence[int], counts: Sequence[int]) -> np.ndarray:
+        """Return the element of an image for a kernel (KH, KW) in windows (T, U), -1 outside."""
         flat = np.zeros((1,) * 4, np.int64)
         for axis, n in enumerate(size):
             elements = np.arange(self.kernel[axis])[:, None] * self.dilation[axis]
@@ -49,8 +57,13 @@ class Windows(NamedTuple):
             table = np.where((places >= 0) & (places < n), places, -1)
             table = table[:, None, :, None] if axis == 0 else table[None, :, None, :]
             flat = np.where((flat < 0) | (table < 0), -1, flat * n + table)
-        columns = np.where(flat < 0, math.prod(size), flat).reshape(-1, 1)
-        return Taps(columns, (flat >= 0).reshape(-1, 1) * 1.0, math.prod(size))
+        return flat
+
+
+def _single(elements: np.ndarray, n: int) -> Taps:
+    """Return the taps that read one of ``n`` elements each; -1 is a zero."""
+    columns = np.where(elements < 0, n, elements).reshape(-1, 1)
+    return Taps(columns, (columns < n) * 1.0, n)
 
 
 def _windows(
