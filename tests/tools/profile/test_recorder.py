@@ -124,9 +124,9 @@ def test_graphs(timed, ones):
 
 def test_calls_of_dpnp(ones):
     with sycl_dnn.profile(wait=True) as p:
-        F.astype(ones(3, 5), "int16")
+        F.argsort(ones(2, 300))
     (call,) = [r for r in p.records if r.kind == "dpnp"]
-    assert call.tensors[0].shape == (3, 5)
+    assert call.tensors[0].shape == (2, 300)
     assert call.clock == "wall"
     assert call.time >= 0
 
