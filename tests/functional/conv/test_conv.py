@@ -30,6 +30,11 @@ _CALLS = {
     "image-groups": (F.conv2d, (2, 6, 8, 8), (9, 2, 3, 3), (9,), 1, 1, 1, 3),
     "image-depthwise": (F.conv2d, (2, 16, 9, 9), (16, 1, 3, 3), (16,), 2, 1, 1, 16),
     "image-depth-x2": (F.conv2d, (1, 5, 7, 7), (10, 1, 3, 3), None, 1, 1, 1, 5),
+    "image-depthwise-5": (F.conv2d, (2, 24, 9, 8), (24, 1, 5, 4), (24,), 2, 2, 1, 24),
+    "image-depthwise-dilated": (F.conv2d, (2, 16, 9, 8), (16, 1, 3, 3), (16,), 1, 2, 2, 16),
+    "image-many-channels": (F.conv2d, (2, 64, 5, 6), (72, 64, 3, 3), (72,), 1, 1),
+    "image-many-strided": (F.conv2d, (2, 80, 9, 9), (64, 80, 3, 2), None, 2, (1, 0)),
+    "image-many-dilated": (F.conv2d, (2, 64, 8, 7), (64, 64, 3, 3), None, 1, 2, 2),
     "image-same": (F.conv2d, (2, 3, 8, 9), (4, 3, 4, 3), None, 1, "same", (1, 2)),
     "image-valid": (F.conv2d, (2, 3, 8, 9), (4, 3, 3, 3), None, 2, "valid"),
     "image-few-wide": (F.conv2d, (2, 3, 23, 23), (16, 3, 7, 7), (16,), 2, 3),
@@ -76,7 +81,9 @@ CASES.append(
          torch=_padded)
 )  # fmt: skip
 _NARROW = ("signal", "image", "image-1x1", "image-groups", "image-depthwise", "image-few-wide",
-           "volume", "volume-over-padded", "volume-small", "image-lone-window")  # fmt: skip
+           "image-depthwise-5", "image-depthwise-dilated", "image-many-channels",
+           "image-many-strided", "image-many-dilated", "volume",
+           "volume-over-padded", "volume-small", "image-lone-window")  # fmt: skip
 CASES += [case.as_dtype("bfloat16") for case in CASES if case.name in _NARROW]
 _HALF = CASES[3].as_dtype("float16")
 _EMPTY = _case("image-no-batch", F.conv2d, (0, 3, 5, 5), (4, 3, 3, 3), (4,), 1, 1)
