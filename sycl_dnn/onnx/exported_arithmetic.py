@@ -64,8 +64,11 @@ ROWS |= {name: _same_operator(op) for name, op in _SAME.items()}
 _FORMULAS: dict[str, Callable[..., Any]] = {
     "erfc": lambda g, x, n: g.node("Sub", n(1), g.node("Erf", x)),
     "exp2": lambda g, x, n: g.node("Pow", n(2), x),
-    "expm1": lambda g, x, n: g.node("Sub", g.node("Exp", x), n(1)),
-    "log1p": lambda g, x, n: g.node("Log", g.node("Add", x, n(1))),
+    # Exact for small numbers, unlike the exponential less 1.
+    "expm1": lambda g, x, n: g.node(
+        "Mul", g.node("Tanh", g.node("Mul", x, n(0.5))), g.node("Add", g.node("Exp", x), n(1))
+    ),
+    "log1p": lambda g, x, n: _log1p(g, x, n),
     "log2": lambda g, x, n: g.node("Div", g.node("Log", x), n(math.log(2))),
     "log10": lambda g, x, n: g.node("Div", g.node("Log", x), n(math.log(10))),
     "logsigmoid": lambda g, x, n: g.node("Neg", g.node("Softplus", g.node("Neg", x))),
@@ -76,6 +79,13 @@ _FORMULAS: dict[str, Callable[..., Any]] = {
     "tanhshrink": lambda g, x, n: g.node("Sub", x, g.node("Tanh", x)),
     "trunc": lambda g, x, n: g.node("Mul", g.node("Sign", x), g.node("Floor", g.node("Abs", x))),
 }
+
+
+def _log1p(g: Recording, x: Any, n: Callable[[float], Any]) -> Any:
+    """Write 2 artanh(x / (x + 2)), which is exact for small numbers, up to 1."""
+    near = g.node("Atanh", g.node("Div", x, g.node("Add", x, n(2))))
+    far = g.node("Log", g.node("Add", x, n(1)))
+    return g.node("Where", g.node("Less", x, n(1)), g.node("Mul", near, n(2)), far)
 
 
 def _formula(function: Callable[..., Any]) -> Row:
@@ -140,10 +150,15 @@ def _round(g: Recording, a: Any, outputs: list[Value]) -> Any:
 
 @row("softplus")
 def _softplus(g: Recording, a: Any, outputs: list[Value]) -> Any:
-    if a.beta == 1:
-        return g.node("Softplus", a.input)
-    beta = g.number(a.beta, outputs[0].dtype)
-    return g.node("Div", g.node("Softplus", g.node("Mul", a.input, beta)), beta)
+    dtype = outputs[0].dtype
+    beta = g.number(a.beta, dtype)
+    scaled = a.input if a.beta == 1 else g.node("Mul", a.input, beta)
+    result = g.node("Softplus", scaled)
+    result = result if a.beta == 1 else g.node("Div", result, beta)
+    if a.threshold >= 20:  # from there on it is the input
+        return result
+    is_linear = g.node("Greater", scaled, g.number(a.threshold, dtype))
+    return g.node("Where", is_linear, a.input, result)
 
 
 @row("hardtanh")

@@ -117,7 +117,7 @@ def _as_many_heads(g: Recording, x: Value, q: Value, is_grouped: bool) -> Any:
     groups = q.shape[-3] // heads
     apart = g.node("Unsqueeze", x, Ints((-3,)))
     repeated = g.node("Expand", apart, Ints((*lead, heads, groups, length, width)))
-    return g.node("Reshape", repeated, Ints((*lead, heads * groups, length, width)))
+    return g.reshaped(repeated, (*lead, heads * groups, length, width))
 
 
 # --- Normalization
@@ -153,10 +153,10 @@ def _rms_norm(g: Recording, a: Any, outputs: list[Value]) -> Any:
 def _group_norm(g: Recording, a: Any, outputs: list[Value]) -> Any:
     x, dtype = a.input, a.input.dtype
     size = int(np.prod(x.shape[1:])) // a.num_groups
-    rows = g.node("Reshape", x, Ints((x.shape[0], a.num_groups, size)))
+    rows = g.reshaped(x, (x.shape[0], a.num_groups, size))
     ones, zeros = (g.number(np.full(a.num_groups, v), dtype) for v in (1, 0))
     normalized = g.node("InstanceNormalization", rows, ones, zeros, epsilon=a.eps)
-    normalized = g.node("Reshape", normalized, Ints(x.shape))
+    normalized = g.reshaped(normalized, x.shape)
     for op, parameter in (("Mul", a.weight), ("Add", a.bias)):
         if parameter is not None:
             expanded = g.node("Unsqueeze", g.cast(parameter, dtype), Ints(range(1, x.ndim - 1)))

@@ -22,15 +22,10 @@ def sliced(g: Recording, x: Any, axis: int, start: int, stop: int, step: int = 1
     return g.node("Slice", x, Ints((start,)), Ints((stop,)), Ints((axis,)), Ints((step,)))
 
 
-def reshaped(g: Recording, x: Any, shape: Sequence[int]) -> Any:
-    """Write a view of another shape, in which 0 is a size, not that of the input."""
-    return g.node("Reshape", x, Ints(shape), **({"allowzero": 1} if 0 in shape else {}))
-
-
 ROWS |= {
-    "reshape": lambda g, a, out: reshaped(g, a.input, out[0].shape),
-    "flatten": lambda g, a, out: reshaped(g, a.input, out[0].shape),
-    "unflatten": lambda g, a, out: reshaped(g, a.input, out[0].shape),
+    "reshape": lambda g, a, out: g.reshaped(a.input, out[0].shape),
+    "flatten": lambda g, a, out: g.reshaped(a.input, out[0].shape),
+    "unflatten": lambda g, a, out: g.reshaped(a.input, out[0].shape),
     "unsqueeze": lambda g, a, out: g.node("Unsqueeze", a.input, Ints((a.dim,))),
     "permute": lambda g, a, out: g.node(
         "Transpose", a.input, perm=[d % a.input.ndim for d in a.dims]
@@ -155,17 +150,17 @@ def _pixel_shuffle(g: Recording, a: Any, outputs: list[Value]) -> Any:
 def _pixel_unshuffle(g: Recording, a: Any, outputs: list[Value]) -> Any:
     *lead, c, h, w = a.input.shape
     n, r = len(lead), a.downscale_factor
-    apart = reshaped(g, a.input, (*lead, c, h // r, r, w // r, r))
+    apart = g.reshaped(a.input, (*lead, c, h // r, r, w // r, r))
     order = [*range(n), *(n + i for i in (0, 2, 4, 1, 3))]
-    return reshaped(g, g.node("Transpose", apart, perm=order), outputs[0].shape)
+    return g.reshaped(g.node("Transpose", apart, perm=order), outputs[0].shape)
 
 
 @row("channel_shuffle")
 def _channel_shuffle(g: Recording, a: Any, outputs: list[Value]) -> Any:
     n, c, *sizes = a.input.shape
-    apart = reshaped(g, a.input, (n, a.groups, c // a.groups, *sizes))
+    apart = g.reshaped(a.input, (n, a.groups, c // a.groups, *sizes))
     order = [0, 2, 1, *range(3, 3 + len(sizes))]
-    return reshaped(g, g.node("Transpose", apart, perm=order), outputs[0].shape)
+    return g.reshaped(g.node("Transpose", apart, perm=order), outputs[0].shape)
 
 
 def _like(value: float) -> Row:

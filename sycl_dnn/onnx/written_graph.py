@@ -106,6 +106,10 @@ class Recording:
         """Return a value in a data type."""
         return value if value.dtype == dtype else self.node("Cast", value, to=type_number(dtype))
 
+    def reshaped(self, x: Any, shape: Sequence[int]) -> str:
+        """Return the name of a view of another shape, in which 0 is a size, not the input's."""
+        return self.node("Reshape", x, Ints(shape), **({"allowzero": 1} if 0 in shape else {}))
+
 
 def _operand(value: Any) -> Any:
     if isinstance(value, Value):

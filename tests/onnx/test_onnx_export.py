@@ -292,9 +292,23 @@ def test_windows_beyond_an_image_have_the_means_of_torch():
     check(lambda x: F.lp_pool1d(x, 4, 3, 2, ceil_mode=True), drawn(3, 8))
 
 
+def test_softplus_is_linear_beyond_its_threshold():
+    check(lambda x: F.softplus(x, 0.5, 0.2), X)
+
+
+@pytest.mark.parametrize("function", [F.expm1, F.log1p])
+def test_functions_of_small_numbers_are_exact(function):
+    x = dpnp.asarray(np.array([1e-9, -3e-8, 1e-5, -0.5, 2.0, 80.0, np.inf, np.nan], np.float32))
+    result = load(export(function, x))(x)
+    np.testing.assert_allclose(dpnp.asnumpy(result), dpnp.asnumpy(function(x)), rtol=2e-6)
+
+
 def test_shapes_without_elements():
     check(lambda x: (F.reshape(x, (3, 1, 0)), F.flatten(x)), F.zeros(2, 0, 3))
     check(lambda x: (F.any(x > 0), F.all(x > 0)), F.zeros(2, 0, 3))
+    keys, values = F.zeros(1, 1, 5, 0), drawn(1, 1, 5, 3)
+    check(lambda q: F.scaled_dot_product_attention(q, keys, values, enable_gqa=True, scale=0.5),
+          F.zeros(1, 2, 4, 0), evaluator=False)  # fmt: skip
 
 
 @pytest.mark.parametrize(
