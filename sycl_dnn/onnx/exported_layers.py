@@ -89,7 +89,7 @@ def _attention(g: Recording, a: Any, outputs: list[Value]) -> Any:
         raise unsupported("scaled_dot_product_attention", "dropout_p must be 0")
     q, dtype = a.query, outputs[0].dtype
     k, v = (_as_many_heads(g, x, q, a.enable_gqa) for x in (a.key, a.value))
-    scale = q.shape[-1] ** -0.5 if a.scale is None else a.scale
+    scale = max(q.shape[-1], 1) ** -0.5 if a.scale is None else a.scale
     scores = g.node("MatMul", q, _last_two(k, a.key.ndim, g))
     scores = g.node("Mul", scores, g.number(scale, dtype))
     size, hides, sees = (q.shape[-2], a.key.shape[-2]), g.number(-np.inf, dtype), None
