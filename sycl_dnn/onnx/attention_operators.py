@@ -13,7 +13,7 @@ from sycl_dnn.onnx.model_graph import dtype_name
 from sycl_dnn.onnx.operator_registry import MICROSOFT, Call, F, operator
 
 
-def _heads(x: Any, n: int | None) -> Any:
+def split_heads(x: Any, n: int | None) -> Any:
     """Split heads: (B, S, n * D) to (B, n, S, D)."""
     if len(x.shape) == 4:
         return x
@@ -87,8 +87,8 @@ def _attention(
     valid: Any = None,
 ) -> Any:  # fmt: skip
     is_flat, dtype = len(q.shape) == 3, name_of(q)
-    q = _heads(q, call.get("q_num_heads"))
-    k, v = (_heads(x, call.get("kv_num_heads")) for x in (k, v))
+    q = split_heads(q, call.get("q_num_heads"))
+    k, v = (split_heads(x, call.get("kv_num_heads")) for x in (k, v))
     n_past = 0 if past_k is None else past_k.shape[2]
     if past_k is not None:
         k, v = F.cat([past_k, k], 2), F.cat([past_v, v], 2)
@@ -100,7 +100,7 @@ def _attention(
     if _is_plain(call, bias):
         grouped = q.shape[1] != k.shape[1]
         output = F.scaled_dot_product_attention(q, k, v, scale=scale, enable_gqa=grouped)
-        return (_merge_heads(output) if is_flat else output, *present)
+        return (merge_heads(output) if is_flat else output, *present)
     if q.shape[1] != k.shape[1]:
         k, v = (F.repeat_interleave(x, q.shape[1] // x.shape[1], 1) for x in (k, v))
     root = math.sqrt(scale)
@@ -112,10 +112,10 @@ def _attention(
     probabilities = _probabilities(scores, bias, dtype_name(precision) if precision else dtype)
     qk_output = (qk_output, scores, scores if bias is None else scores + bias, probabilities)[mode]
     output = F.matmul(probabilities, v)
-    return (_merge_heads(output) if is_flat else output, *present, qk_output)
+    return (merge_heads(output) if is_flat else output, *present, qk_output)
 
 
-def _merge_heads(x: Any) -> Any:
+def merge_heads(x: Any) -> Any:
     """Merge heads: (B, n, S, D) to (B, S, n * D)."""
     b, n, s, d = x.shape
     return F.reshape(F.transpose(x, 1, 2), (b, s, n * d))
@@ -127,14 +127,14 @@ def _linear_attention(
 ) -> Any:
     """Update a state matrix (B, H, D_k, D_v) token by token."""
     n, n_kv, dtype = call.need("q_num_heads"), call.need("kv_num_heads"), name_of(q)
-    q, k, v = (_heads(F.astype(x, "float32"), h) for x, h in ((q, n), (k, n_kv), (v, n_kv)))
+    q, k, v = (split_heads(F.astype(x, "float32"), h) for x, h in ((q, n), (k, n_kv), (v, n_kv)))
     scale = call.get("scale", 0.0) or 1 / math.sqrt(q.shape[3])
     if past is None:
         state = call.device(np.zeros((q.shape[0], n_kv, k.shape[3], v.shape[3]), np.float32))
     else:
         state = F.astype(past, "float32")
-    decay = None if decay is None else F.exp(_heads(F.astype(decay, "float32"), n_kv))
-    beta = None if beta is None else _heads(F.astype(beta, "float32"), beta.shape[2])
+    decay = None if decay is None else F.exp(split_heads(F.astype(decay, "float32"), n_kv))
+    beta = None if beta is None else split_heads(F.astype(beta, "float32"), beta.shape[2])
     rows = []
     for t in range(q.shape[2]):
         key, value = F.unsqueeze(F.select(k, 2, t), 3), F.unsqueeze(F.select(v, 2, t), 2)
@@ -147,15 +147,21 @@ def _linear_attention(
         read = state if n == n_kv else F.repeat_interleave(state, n // n_kv, 1)
         query = F.unsqueeze(F.select(q, 2, t), 2)
         rows.append(F.matmul(query * scale, read))
-    output = F.astype(_merge_heads(F.cat(rows, 2)), dtype)
+    output = F.astype(merge_heads(F.cat(rows, 2)), dtype)
     return output, F.astype(state, dtype if past is None else name_of(past))
 
 
 @operator("RotaryEmbedding", 23)
 def _rotary(call: Call, x: Any, cos: Any, sin: Any, positions: Any = None) -> Any:
     is_flat = len(x.shape) == 3
-    x = _heads(x, call.get("num_heads")) if is_flat else x
+    x = split_heads(x, call.get("num_heads")) if is_flat else x
     size = call.get("rotary_embedding_dim", 0) or x.shape[-1]
+    result = rotated(x, cos, sin, positions, size, bool(call.get("interleaved", 0)))
+    return merge_heads(result) if is_flat else result
+
+
+def rotated(x: Any, cos: Any, sin: Any, positions: Any, size: int, is_interleaved: bool) -> Any:
+    """Rotate the first ``size`` elements of each head of (B, n, S, D) in pairs."""
     rotary, rest = F.narrow(x, 3, 0, size), F.narrow(x, 3, size, x.shape[-1] - size)
     if positions is not None:
         index = F.astype(positions, "int64")
@@ -163,22 +169,24 @@ def _rotary(call: Call, x: Any, cos: Any, sin: Any, positions: Any = None) -> An
         cos, sin = (F.reshape(F.index_select(c, 0, flat), (*index.shape, c.shape[-1]))
                     for c in (cos, sin))  # fmt: skip
     cos, sin = (F.unsqueeze(c, 1) for c in (cos, sin))
-    if call.get("interleaved", 0):
+    if is_interleaved:
         pairs = F.reshape(rotary, (*rotary.shape[:-1], size // 2, 2))
         first, second = F.select(pairs, -1, 0), F.select(pairs, -1, 1)
     else:
         first, second = F.chunk(rotary, 2, 3)
     parts = [first * cos - second * sin, first * sin + second * cos]
-    rotated = F.reshape(F.stack(parts, 4), tuple(rotary.shape)) if call.get("interleaved", 0) else \
+    turned = F.reshape(F.stack(parts, 4), tuple(rotary.shape)) if is_interleaved else \
         F.cat(parts, 3)  # fmt: skip
-    rotated = F.cat([rotated, rest], 3) if rest.shape[3] else rotated
-    return _merge_heads(rotated) if is_flat else rotated
+    return F.cat([turned, rest], 3) if rest.shape[3] else turned
 
 
 @operator("RotaryEmbedding", domain=MICROSOFT)
 def _rotary_of_microsoft(call: Call, x: Any, positions: Any, cos: Any, sin: Any) -> Any:
+    """Rotate as the operator of ai.onnx; a single position is that of the first token."""
     if len(positions.shape) < 2:
-        call.refuse("position_ids must have an index for each token")
+        n_tokens = x.shape[1] if len(x.shape) == 3 else x.shape[2]
+        tokens = F.reshape(positions, (1, 1)) + call.device(np.arange(n_tokens))
+        positions = F.expand(tokens, (x.shape[0], n_tokens))
     n = call.get("num_heads", 0) or x.shape[-1] // (2 * cos.shape[-1])
     call.node.attributes["num_heads"] = n
     return _rotary(call, x, cos, sin, positions)

@@ -7,6 +7,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from sycl_dnn.onnx.written_graph import Ints, Recording, Row, Value, unsupported
 
 ROWS: dict[str, Row] = {}
@@ -189,6 +191,9 @@ def _interpolate(g: Recording, a: Any, outputs: list[Value]) -> Any:
     }  # fmt: skip
     rank = a.input.ndim - 2
     if a.scale_factor is not None and not a.recompute_scale_factor and not a.align_corners:
+        if outputs[0].shape == a.input.shape and set(_per_axis(a.scale_factor, rank)) != {1}:
+            rule = "scale_factor must change a size: runtimes take Resize of equal sizes for a copy"
+            raise unsupported("interpolate", rule)
         scales = g.number([1.0, 1.0, *_per_axis(a.scale_factor, rank)], "float32")
         return g.node("Resize", a.input, None, scales, **attributes)
     return g.node("Resize", a.input, None, None, Ints(outputs[0].shape), **attributes)
@@ -204,7 +209,15 @@ def _grid_sample(g: Recording, a: Any, outputs: list[Value]) -> Any:
 
 
 def _affine_grid(g: Recording, a: Any, outputs: list[Value]) -> Any:
-    return g.node("AffineGrid", a.theta, Ints(a.size), align_corners=int(bool(a.align_corners)))
+    sizes, n_axes = a.size[2:], len(a.size) - 2
+    if not a.align_corners or 1 not in sizes:
+        return g.node("AffineGrid", a.theta, Ints(a.size), align_corners=int(bool(a.align_corners)))
+    # Of the ends of an axis of one element, torch takes the middle; runtimes differ.
+    axes = [np.linspace(-1, 1, n) if n > 1 else np.zeros(1) for n in sizes]
+    places = np.stack([*np.meshgrid(*axes, indexing="ij")[::-1], np.ones(sizes)], -1)
+    base = g.number(places.reshape(-1, n_axes + 1), outputs[0].dtype)
+    return g.reshaped(g.node("MatMul", base, g.node("Transpose", a.theta, perm=(0, 2, 1))),
+                      outputs[0].shape)  # fmt: skip
 
 
 ROWS |= {"grid_sample": _grid_sample, "affine_grid": _affine_grid}

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 import os
 from collections.abc import Iterable, Iterator
@@ -16,6 +17,7 @@ from google.protobuf.message import DecodeError, EncodeError
 from onnx import (
     TensorProto,
     checker,
+    defs,
     external_data_helper,
     helper,
     inliner,
@@ -24,7 +26,7 @@ from onnx import (
 )
 
 from sycl_dnn.errors import InvalidArguments
-from sycl_dnn.onnx.operator_registry import find
+from sycl_dnn.onnx.operator_registry import MICROSOFT, find
 
 #: Newest supported version of ONNX's operator set.
 NEWEST = 28
@@ -90,6 +92,7 @@ def read(content: bytes | onnx.ModelProto, folder: Path | None) -> ModelFile:
     model = content if isinstance(content, onnx.ModelProto) else _parsed(content)
     _check_names(model)
     _check_counts(model)
+    _rename_extensions(model)
     is_whole = True
     for tensor in _tensors(model):
         is_whole &= tensor.data_location != TensorProto.EXTERNAL
@@ -319,6 +322,28 @@ def _roles(graph: onnx.GraphProto, versions: dict[str, int]) -> tuple[set[str], 
             if node.op_type == "BatchNormalization" and not domain:
                 statistics |= {*node.input[slice(*_BATCH_NORM_STATISTICS)], *node.input[4:5]}
     return on_host, statistics
+
+
+def _rename_extensions(model: onnx.ModelProto) -> None:
+    """Put operators into com.microsoft that ONNX Runtime writes into ONNX's own domain."""
+    versions = {o.domain or "ai.onnx": o.version for o in model.opset_import}
+    version = versions.get("ai.onnx", 1)
+    nodes = [n for g in _graphs(model.graph) for n in g.node if n.domain in ("", "ai.onnx")]
+    unknown = [n for n in nodes if not _is_defined(n.op_type, version)]
+    renamed = [n for n in unknown if find(MICROSOFT, n.op_type, 1) is not None]
+    for node in renamed:
+        node.domain = MICROSOFT
+    if renamed and MICROSOFT not in versions:
+        model.opset_import.add(domain=MICROSOFT, version=1)
+
+
+@functools.cache
+def _is_defined(name: str, version: int) -> bool:
+    """Whether ONNX's own domain has an operator in a version."""
+    try:
+        return bool(defs.get_schema(name, version))
+    except defs.SchemaError:
+        return False
 
 
 def _checked(model: onnx.ModelProto) -> onnx.ModelProto:

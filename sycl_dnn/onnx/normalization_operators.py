@@ -63,7 +63,6 @@ def _rms_norm(call: Call, x: Any, scale: Any) -> Any:
     return F.rms_norm(x, shape, scale, call.get("epsilon", 1e-5))
 
 
-operator("SimplifiedLayerNormalization")(_rms_norm)
 operator("SimplifiedLayerNormalization", domain=MICROSOFT)(_rms_norm)
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import importlib
 
 FAMILIES = (
-    "attention", "control_flow", "convolution", "elementwise", "index", "integer",
+    "attention", "control_flow", "convolution", "elementwise", "index", "integer", "microsoft",
     "normalization", "pool", "product", "quantization", "random", "recurrent", "reduction",
     "resize", "shape", "signal", "training", "vision",
 )  # fmt: skip

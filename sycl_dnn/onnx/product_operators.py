@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 from sycl_dnn.onnx.elementwise_operators import is_float, name_of
@@ -38,13 +40,26 @@ def _fused_matmul(call: Call, a: Any, b: Any) -> Any:
 
 @operator("FusedGemm", domain=MICROSOFT)
 def _fused_gemm(call: Call, a: Any, b: Any, c: Any = None) -> Any:
-    product, activation = _gemm(call, a, b, c), call.get("activation", "")
-    alpha = call.get("activation_alpha", 0.01)
-    activations = {"": lambda x: x, "Relu": F.relu, "Sigmoid": F.sigmoid, "Tanh": F.tanh,
-             "LeakyRelu": lambda x: F.leaky_relu(x, alpha)}  # fmt: skip
-    if activation not in activations:
-        call.refuse(f"activation must be one of {', '.join(activations)}, got {activation}")
-    return activations[activation](product)
+    names = ("activation_alpha", "activation_beta")
+    given = [call.get(name) for name in names]
+    return activated(call, _gemm(call, a, b, c), [v for v in given if v is not None])
+
+
+#: Activations of fused operators, with the defaults of their parameters.
+_ACTIVATIONS: dict[str, tuple[Any, tuple[float, ...]]] = {
+    "": (lambda x: x, ()), "Relu": (F.relu, ()), "Sigmoid": (F.sigmoid, ()), "Tanh": (F.tanh, ()),
+    "LeakyRelu": (F.leaky_relu, (0.01,)), "Clip": (F.clamp, (-math.inf, math.inf)),
+    "HardSigmoid": (lambda x, a, b: F.clamp(x * a + b, 0.0, 1.0), (0.2, 0.5)),
+}  # fmt: skip
+
+
+def activated(call: Call, x: Any, given: Sequence[float]) -> Any:
+    """Apply the activation of a fused operator, with the parameters that are given."""
+    name = call.get("activation", "")
+    if name not in _ACTIVATIONS:
+        call.refuse(f"activation must be one of {', '.join(_ACTIVATIONS)}, got {name}")
+    function, defaults = _ACTIVATIONS[name]
+    return function(x, *given[: len(defaults)], *defaults[len(given) :])
 
 
 @operator("Einsum", 12)

@@ -153,8 +153,8 @@ def _resized(call: Call, x: Any, region: Any, scales: Any, sizes: Any, way: str)
     for i, (axis, stretch) in enumerate(zip(axes, stretches, strict=True)):
         if way == "tf_crop_and_resize":
             stretch = stretch._replace(region=(float(region[i]), float(region[i + len(axes)])))
-        elif stretch.new == stretch.size and stretch.scale == 1:
-            continue
+        elif stretch.new == stretch.size and (stretch.scale == 1 or call.get("antialias", 0)):
+            continue  # antialiasing leaves axes whose size remains, as in torch and ONNX Runtime
         check_host_size((stretch.new,))
         elements = np.arange(stretch.new, dtype=np.result_type(stretch.scale))
         places = _COORDINATES[way](elements, stretch)

@@ -15,7 +15,7 @@ from sycl_dnn.onnx.elementwise_operators import name_of, numpy_dtype
 from sycl_dnn.onnx.evaluation import is_host
 from sycl_dnn.onnx.model_graph import check_host_size, check_size
 from sycl_dnn.onnx.one_hot_rows import OneHot
-from sycl_dnn.onnx.operator_registry import Call, F, checked_axes, checked_axis, operator
+from sycl_dnn.onnx.operator_registry import MICROSOFT, Call, F, checked_axes, checked_axis, operator
 
 
 @operator("Shape", mixed=True)
@@ -323,6 +323,7 @@ def _equals(call: Call, index: Any, n: int, values: Any, axis: int) -> Any:
     return F.movedim(F.where(is_on, on, off), rank - 1, axis)
 
 
+@operator("Trilu", host=(1,), domain=MICROSOFT)
 @operator("Trilu", host=(1,))
 def _trilu(call: Call, x: Any, k: Any = None) -> Any:
     diagonal = 0 if k is None else int(np.asarray(k).item())

@@ -292,6 +292,18 @@ def test_windows_beyond_an_image_have_the_means_of_torch():
     check(lambda x: F.lp_pool1d(x, 4, 3, 2, ceil_mode=True), drawn(3, 8))
 
 
+@pytest.mark.parametrize("size", [(2, 3, 1, 4), (2, 3, 1, 1), (2, 3, 3, 1, 2)])
+def test_grids_of_one_element_are_in_the_middle(size):
+    theta = drawn(2, len(size) - 2, len(size) - 1)
+    check(lambda theta: F.affine_grid(theta, size, align_corners=True), theta)
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+def test_antialiasing_leaves_axes_whose_size_remains(mode):
+    check(lambda x: F.interpolate(x, scale_factor=1.3, mode=mode, antialias=True),
+          drawn(1, 2, 2, 4), evaluator=False)  # fmt: skip
+
+
 def test_softplus_is_linear_beyond_its_threshold():
     check(lambda x: F.softplus(x, 0.5, 0.2), X)
 
@@ -319,6 +331,7 @@ def test_shapes_without_elements():
         (lambda x: F.max_pool1d(x, 2, return_indices=True), "max_pool1d"),
         (lambda x: F.adaptive_avg_pool1d(x, 4), "must divide"),
         (lambda x: F.local_response_norm(F.reshape(x, (2, -1, 3)), 2), "size must be odd"),
+        (lambda x: F.interpolate(x[:, :, :3], scale_factor=1.3), "must change a size"),
         (lambda x: F.abs(F.fft.rfft(x)), "rfft has no form"),
         (lambda x: F.abs(F.astype(x, "complex64")), "operators have no complex numbers"),
     ],
