@@ -251,7 +251,7 @@ def row_of(expression: Expression, grid: ReductionGrid, schedule: ReductionSched
 
     Rows of float32 are kept in the memory of the results.
     """
-    if not is_costly(expression) or schedule.n_items > 1:
+    if not (expression.reductions and is_costly(expression)) or schedule.n_items > 1:
         return 0
     if grid.kinds[schedule.lanes] == "r":
         is_narrow = any(expression.dtype_of(n) in NARROW for n in expression.results)

@@ -170,6 +170,15 @@ def test_elementwise_terms_are_fused_into_the_scan(on_queue):
     assert sum(r.kind == "primitive" for r in p.records) == 1
 
 
+def test_costly_terms_of_columns_in_parts(on_queue):
+    """A result along the axis that is split, of a term that reductions would keep."""
+    a = RNG.uniform(-1, 1, (335, 1444)).astype("f4")
+    compiled = sycl_dnn.compile(lambda x: F.cumsum(F.softmin(x * 3, -2), -2))
+    weights = np.exp(-3 * a.astype("f8"))
+    expected = np.cumsum(weights / weights.sum(0), 0)
+    np.testing.assert_allclose(compiled(on_queue(a)).asnumpy(), expected, rtol=1e-5)
+
+
 def test_values_and_indices_are_one_kernel(on_queue):
     with sycl_dnn.profile() as p:
         F.cummax(on_queue(np.ones((30, 50), "f4")), 1)
