@@ -358,6 +358,21 @@ IMAGES = [
 ]
 
 
+@pytest.mark.parametrize("size", [5, 16, 24, 100, 333])
+@pytest.mark.parametrize("value", [47.120514, 0.1, -3.3e7])
+def test_equal_elements_have_their_value_as_the_mean(value, size, on_queue):
+    """Else the difference, a last place, would be divided by the square root of eps."""
+
+    def normalized(x, w):
+        return F.layer_norm(F.linear(x, w), (size,), eps=1e-12)
+
+    compiled = sycl_dnn.compile(normalized)
+    x, w = on_queue(2, 1) * 0 + value, on_queue(size, 1) * 0 + 1
+    (part,) = compiled.explain(x, w).parts
+    assert "layer_normalization_forward" in part.fused
+    assert not compiled(x, w).asnumpy().any()
+
+
 @pytest.mark.parametrize(
     ("n", "channels", "h", "w", "outputs", "kernel", "stride", "padding", "dilation"), IMAGES
 )
