@@ -12,6 +12,7 @@ import numpy as np
 
 from sycl_dnn._core import PostOps, PrimitiveAttr, algorithm, normalization_flags
 from sycl_dnn.compiler.constant_values import constant_ids
+from sycl_dnn.compiler.host_constants import HostValues, recorded_on_host
 from sycl_dnn.compiler.passes.fusing import (
     Draft,
     built,
@@ -59,9 +60,7 @@ def _split_batch_norm(graph: Graph, node: Node) -> None:
     inputs = node.inputs
     stats = inputs["mean"], inputs["variance"], inputs.get("scale"), inputs.get("shift")
     eps = node.params["epsilon"]
-    result, nodes = graph.recorded(
-        lambda: _scaled(inputs["src"], *graph.joined(_factor_and_offset, *stats, eps))
-    )
+    result, nodes = graph.recorded(lambda: _scaled(inputs["src"], *_statistics(graph, stats, eps)))
     last = nodes[-1]
     if result.storage is not last.dst.storage or not same_span(result.desc, node.dst.desc):
         return
@@ -69,6 +68,16 @@ def _split_batch_norm(graph: Graph, node: Node) -> None:
     last.fused = ["batch_normalization_forward"]
     graph.insert(nodes[:-1], before=node)
     graph.replace([], last, at=node)
+
+
+def _statistics(graph: Graph, stats: Sequence[Tensor | None], eps: float) -> Sequence[Tensor]:
+    """Record the vectors a and b for which the normalization is ``x * a + b``."""
+    has_weight, has_bias = (t is not None for t in stats[2:])
+    vectors = [t for t in stats if t is not None]
+    function = HostValues("normalization", (eps, has_weight, has_bias))
+    on_host = recorded_on_host(graph, function, vectors, [vectors[0].shape] * 2)
+    recorded: Sequence[Tensor] = on_host or graph.joined(_factor_and_offset, *stats, eps)
+    return recorded
 
 
 def _per_channel(vector: Tensor, rank: int) -> Tensor:
@@ -228,10 +237,31 @@ def _coefficients(graph: Graph, node: Node, ops: Sequence[Op]) -> tuple[Tensor, 
     factors = [factor for op in ops for factor in _factors(graph, op)]
     over = _over_weights(node, weights.shape)
     bias = None if bias is None else origin(graph, bias)
+    on_host = _coefficients_on_host(graph, weights, bias, factors, over)
+    if on_host is not None:
+        return on_host
     combined: tuple[Tensor, Tensor | None] = graph.joined(
         _folded_coefficients, weights, bias, factors, over
     )
     return combined
+
+
+def _coefficients_on_host(
+    graph: Graph, weights: Tensor, bias: Tensor | None, factors: list[_Factor],
+    over: tuple[int, ...],
+) -> tuple[Tensor, Tensor | None] | None:  # fmt: skip
+    """Return the same as ``_folded_coefficients``, if the host can compute it."""
+    vectors = [value for _, value in factors if isinstance(value, Tensor)]
+    data = tuple((p, None if isinstance(v, Tensor) else float(v)) for p, v in factors)
+    is_scaled = any(is_product for is_product, _ in factors)
+    has_bias = bias is not None or not all(is_product for is_product, _ in factors)
+    shapes = [weights.shape] * is_scaled + [(math.prod(over),)] * has_bias
+    function = HostValues("coefficients", (over, data, bias is not None))
+    inputs = [weights, *vectors] if bias is None else [weights, bias, *vectors]
+    made = recorded_on_host(graph, function, inputs, shapes)
+    if made is None:
+        return None
+    return made[0] if is_scaled else weights, made[-1] if has_bias else None
 
 
 def _factors(graph: Graph, op: Op) -> list[_Factor]:
