@@ -33,9 +33,12 @@ static void finish_late() {
 static void finish() {
     if (was_forked()) return;
     InFlight::finish_all();
-    ReleasedGil nogil;
-    ProgramBuild::finish();
-    HostLane::finish();
+    {
+        ReleasedGil nogil;
+        ProgramBuild::finish();
+        HostLane::finish();
+    }
+    ProgramBuild::keep_done();
     empty_caches();
 }
 

@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <cstdlib>
 #include <deque>
+#include <map>
 #include <mutex>
 #include <set>
 #include <system_error>
@@ -117,6 +118,7 @@ bool is_given_to_thread(const work_ptr &work) {
     return true;
 }
 
+// Whether it is compiled in the background, and nobody waits for it.
 bool is_pending(const work_ptr &work) {
     const std::lock_guard<std::mutex> lock(the_builder().guard);
     return !work->done && work->start != std::chrono::steady_clock::time_point{};
@@ -124,6 +126,21 @@ bool is_pending(const work_ptr &work) {
 
 void begin(const work_ptr &work) {
     if (!is_given_to_thread(work)) build(work);
+}
+
+// What keeps the bytes of modules, by what compiles them: nobody may ask for these. Under the GIL;
+// never destroyed.
+std::map<work_ptr, py::object> &unkept() {
+    static auto *instance = new std::map<work_ptr, py::object>;
+    return *instance;
+}
+
+// Takes what is done and not kept yet out of the map.
+std::map<work_ptr, py::object>::node_type take_done() {
+    const std::lock_guard<std::mutex> lock(the_builder().guard);
+    for (auto i = unkept().begin(); i != unkept().end(); ++i)
+        if (i->first->done) return unkept().extract(i);
+    return {};
 }
 
 // More would make the binary large for programs that need few of its kernels.
@@ -174,7 +191,7 @@ bool ProgramBuild::is_always_interpreted() {
 std::shared_ptr<const SpirvInterpreter> ProgramBuild::first_run() {
     const bool is_always = is_always_interpreted();
     if (options || chosen_interpretation() == interpretation::never) return nullptr;
-    if (!is_always && (has_run || (work && !is_pending(work)))) return nullptr;
+    if (!is_always && (work ? !is_pending(work) : has_run)) return nullptr;
     if (!queue.get_device().is_cpu()) return nullptr;
     look();
     if (!is_always && (other || !binary.empty())) return nullptr;
@@ -201,6 +218,7 @@ std::shared_ptr<ProgramBuild::Work> ProgramBuild::work_of_binary() {
 void ProgramBuild::start_together(const std::vector<named> &builds,
                                   std::chrono::steady_clock::time_point start) {
     refuse_after_fork();
+    keep_done();
     std::set<const ProgramBuild *> seen;
     for (const auto &[build, kernel] : builds)
         if (!build->work && seen.insert(build.get()).second) build->look();
@@ -222,6 +240,7 @@ void ProgramBuild::start_together(const std::vector<named> &builds,
             build->work->kernels.push_back(kernel);
             build->work->keys.push_back(build->key);
             build->work->start = start;
+            unkept().emplace(build->work, build->keep);
         }
         if (!std::exchange(build->work->is_begun, true)) pending.push_back(build->work);
     }
@@ -232,7 +251,6 @@ void ProgramBuild::start_together(const std::vector<named> &builds,
 std::optional<sycl::kernel> ProgramBuild::finished(const work_ptr &from,
                                                    const std::string &name) const {
     std::optional<sycl::kernel> compiled;
-    std::string binary;
     {
         const ReleasedGil nogil;
         builder &b = the_builder();
@@ -240,14 +258,13 @@ std::optional<sycl::kernel> ProgramBuild::finished(const work_ptr &from,
         from->start = {};
         b.changed.notify_all();
         b.changed.wait(lock, [&] { return from->done; });
-        binary = std::exchange(from->new_binary, {});
         lock.unlock();
         try {
             if (from->bundle) compiled = kernel_in(*from->bundle, name);
         } catch (const std::exception &) {  // a binary without this kernel
         }
     }
-    if (!binary.empty()) keep(from->keys, py::bytes(binary));
+    keep_done();
     return compiled;
 }
 
@@ -262,8 +279,16 @@ std::optional<sycl::kernel> ProgramBuild::kernel(const named &request) {
         if (owner.work != work) continue;
         const auto alone = owner.work = std::make_shared<Work>(Work{
             owner.queue, {}, {owner.module}, {request.kernel}, {owner.key}, owner.options, true});
+        unkept().emplace(alone, owner.keep);
         const ReleasedGil nogil;
         begin(alone);
+    }
+}
+
+void ProgramBuild::keep_done() {
+    while (const auto entry = take_done()) {  // other threads may take some meanwhile
+        const std::string binary = std::exchange(entry.key()->new_binary, {});
+        if (!binary.empty()) entry.mapped()(entry.key()->keys, py::bytes(binary));
     }
 }
 

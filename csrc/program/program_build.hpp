@@ -35,8 +35,8 @@ class ProgramBuild : public std::enable_shared_from_this<ProgramBuild> {
     static void start_together(const std::vector<named> &builds,
                                std::chrono::steady_clock::time_point start = {});
 
-    // What runs the module until it has run once; null if there is a binary, or one is built or
-    // waited for. Call with the GIL.
+    // What runs the module in its first run, and while it is compiled in the background; null if
+    // there is a binary, or somebody waits for it. Call with the GIL.
     std::shared_ptr<const SpirvInterpreter> first_run();
     void note_run() { has_run = true; }
     // The variable SYCL_DNN_INTERPRET: the driver builds nothing that can be interpreted.
@@ -45,6 +45,8 @@ class ProgramBuild : public std::enable_shared_from_this<ProgramBuild> {
     // Starts and waits; nothing if the driver refuses the module. Call with the GIL.
     static std::optional<sycl::kernel> kernel(const named &request);
 
+    // Keeps what has been built so far on disk; also at exit, after `finish`. Call with the GIL.
+    static void keep_done();
     // At exit, without the GIL: drops what was not begun, and waits for the rest.
     static void finish();
 
