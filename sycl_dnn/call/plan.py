@@ -57,16 +57,15 @@ class BoundCall:
     def __call__(self) -> Any:
         """Submit; return the result, which is complete when the queue has reached it."""
         self._prepare()
-        self._executable.submit(self._stream, self._programs)
+        self._executable.submit(self._stream, self._programs, self._written)
         return self._result
 
     def _prepare(self) -> None:
-        """Update what may have changed since the last call; note what the next one writes."""
+        """Update what may have changed since the last call."""
         if not self._check():
             self._bind()
         for register, seed in self._seeds.items():
             self._registers[register] = seed.array(self._queue)
-        array_writes.note(*self._written)
 
     def _bind(self) -> None:
         raise NotImplementedError
@@ -110,6 +109,8 @@ class BoundPlan(BoundCall):
         values = {n: self._frozen(n, v) for n, v in self._arguments.items()}
         bound = inspect.BoundArguments(self._signature, values)  # type: ignore[arg-type]
         collected = self._collected(bound.args, bound.kwargs)
+        is_ours = arguments.operation_of(self._function) is not None
+        before = nothing_captured if is_ours else Captures(self._function)
         placed = PlacedCall(self._operation.name, collected, self._out)
         try:
             with policy.using(**self._policy._asdict()):
@@ -123,8 +124,9 @@ class BoundPlan(BoundCall):
             from sycl_dnn.call.cpu_fallback import refusal
 
             raise refusal(self._operation.name, cause, placed.queue, collected.arrays) from None
-        is_ours = arguments.operation_of(self._function) is not None
-        self._check = nothing_captured if is_ours else Captures(self._function)
+        # Of captures that were replaced meanwhile, the next call binds the new ones.
+        captures = nothing_captured if is_ours else Captures(self._function)
+        self._check = captures if before() else lambda *_: False
         self._fill(plan, placed)
 
     def _collected(self, args: Any, kwargs: Any) -> Collected:
@@ -229,8 +231,11 @@ def submit(plans: Sequence[BoundCall]) -> None:
     for bound in plans:
         bound._prepare()
     singles = [p for bound in plans for p in bound._programs]
-    if all(isinstance(p, _core.BoundProgram) for p in singles):
-        _core.submit_all(singles)
-        return
-    for program in singles:
-        program()
+    try:
+        if all(isinstance(p, _core.BoundProgram) for p in singles):
+            _core.submit_all(singles)
+        else:
+            for program in singles:
+                program()
+    finally:
+        array_writes.note(*(array for bound in plans for array in bound._written))

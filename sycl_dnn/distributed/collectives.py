@@ -123,9 +123,9 @@ def _scaled(x: Any, group: Group) -> Any:
     if isinstance(x, Tensor):
         return F.mul(x, scale)
     if isinstance(x, Array):
-        x.data[...] = F.mul(x, scale).data
+        array_writes.assign(x.data, F.mul(x, scale).data)
     else:
-        x *= scale
+        array_writes.assign(x, x * scale)
     return x
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from sycl_dnn import functional as F
 from sycl_dnn.functional.activation.dropout import next_seed
 from sycl_dnn.nn.parameter import Parameter
+from sycl_dnn.trace import array_writes
 
 _GAINS = {
     "linear": 1.0, "conv1d": 1.0, "conv2d": 1.0, "conv3d": 1.0, "conv_transpose1d": 1.0,
@@ -58,7 +59,8 @@ _calculate_fan_in_and_fan_out = fans
 
 def _fill(tensor: Any, values: Any) -> Any:
     array = _array(tensor)
-    array[...] = values if isinstance(values, float) else F.astype(values, array.dtype)
+    is_number = isinstance(values, float)
+    array_writes.assign(array, values if is_number else F.astype(values, array.dtype))
     return tensor
 
 

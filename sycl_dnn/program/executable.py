@@ -306,15 +306,23 @@ class Executable:
         stream.let_go()
         if self._single is not None:
             registers = self._allocated(queue, arguments, kind, outs)
-            array_writes.note(*(registers[r] for r in self._changed))
-            program = self._single
-            program.program.run(stream, [registers[r] for r in program.reads])
-            return registers
-        registers = self.registers(queue, stream, arguments, kind, outs, frozen)
-        self.submit(stream, [partial(s.run, registers, queue, stream) for s in self.stages])
+        else:
+            registers = self.registers(queue, stream, arguments, kind, outs, frozen)
+        stages = [partial(s.run, registers, queue, stream) for s in self.stages]
+        changed = [registers[r] for r in self._changed]
+        self.submit(stream, stages, [*(outs or {}).values(), *changed])
         return registers
 
-    def submit(self, stream: Any, stages: Sequence[Callable[[], Any]]) -> None:
+    def submit(
+        self, stream: Any, stages: Sequence[Callable[[], Any]], written: Sequence[Any] = ()
+    ) -> None:
+        """Run the stages in order; then, as others may read them before, record what they wrote."""
+        try:
+            self._submit(stream, stages)
+        finally:
+            array_writes.note(*written)
+
+    def _submit(self, stream: Any, stages: Sequence[Callable[[], Any]]) -> None:
         """Run the stages in order; join overlapping ones before stages that need them."""
         if not self._joined_before:
             for stage in stages:
@@ -353,7 +361,6 @@ class Executable:
             if value.__class__ is bytes:
                 registers[register] = allocation.scalar_of_bytes(value, dtype, queue)
         targets = {self.results[i]: a for i, a in outs.items()} if outs else {}
-        array_writes.note(*targets.values())
         for register, blank in self.blanks:
             registers[register] = (
                 targets[register] if register in targets else blank.new(queue, kind)
@@ -390,7 +397,6 @@ class Executable:
         for register, name in self._written:
             if not registers[register].flags.writable:
                 raise ValueError(f"{name} must be writable and without negative strides")
-        array_writes.note(*(registers[r] for r in self._changed))
         if self._alone and not are_alone(registers[: self._n_arguments], self._alone, ()):
             raise ValueError(
                 "an array that a function is given and writes to must not share memory with "

@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
+import threading
+
 import dpctl
 import dpnp
 import numpy as np
@@ -7,6 +9,7 @@ from in_threads import in_threads
 
 import sycl_dnn
 from sycl_dnn import functional as F
+from sycl_dnn import nn
 
 
 def linear(x, w, b):
@@ -92,3 +95,21 @@ def test_arrays_of_a_plan_may_be_dropped(make):
     plan = sycl_dnn.plan(F.linear, x, w, b, constants="weight")
     del x, w, b
     np.testing.assert_allclose(dpnp.asnumpy(plan()), expected, atol=1e-5)
+
+
+def test_weights_that_another_thread_loads_while_a_call_is_bound_are_bound_next():
+    layer, x = nn.Linear(3, 2), F.ones(4, 3)
+    loaded = {name: array + 1 for name, array in layer.state_dict().items()}
+    waiting = [lambda: layer.load_state_dict(loaded)]
+
+    def f(x):
+        y = layer(x)
+        while waiting:
+            thread = threading.Thread(target=waiting.pop())
+            thread.start()
+            thread.join()
+        return y
+
+    bound = sycl_dnn.plan(f, x)
+    for _ in range(2):
+        assert dpnp.allclose(bound(), layer(x))

@@ -10,6 +10,8 @@ import pytest
 import sycl_dnn
 from sycl_dnn import _core, nn
 from sycl_dnn import functional as F
+from sycl_dnn.call.plan import BoundCall
+from sycl_dnn.program.executable import Executable
 
 X = (2, 3, 8, 8)
 
@@ -183,3 +185,64 @@ def test_weights_that_another_thread_loads_during_the_first_call_are_seen():
         assert dpnp.allclose(compiled(x), net(x))
     assert not dpnp.allclose(net(x), old)
     assert compiled.cache_info().misses == 2
+
+
+def in_a_thread(function):
+    results = []
+    thread = threading.Thread(target=lambda: results.append(function()))
+    thread.start()
+    thread.join()
+    return results[0]
+
+
+@pytest.mark.parametrize("way", ["function", "user function", "plan", "plans"])
+def test_constants_that_another_thread_computes_before_a_write_are_computed_again(way, monkeypatch):
+    """It reads them when arrays are bound and nothing is submitted yet."""
+    net, x = folding_net(), F.ones(*X)
+    weight = net[0].weight
+    values = F.rand(*weight.shape)
+    compiled = sycl_dnn.compile(lambda x: net(x))
+    compiled(x)
+    bound = sycl_dnn.plan(F.neg, values, out=weight)
+    double = sycl_dnn.compile(lambda v: F.relu(v) * 2)
+    write = {
+        "function": lambda: F.neg(values, out=weight),
+        "user function": lambda: double(values, out=weight),
+        "plan": bound,
+        "plans": lambda: sycl_dnn.submit([bound]),
+    }[way]
+    waiting = [lambda: compiled(x)]
+    submit, prepare = Executable.submit, BoundCall._prepare
+
+    def submitted(self, *args):
+        if waiting:
+            in_a_thread(waiting.pop())
+        return submit(self, *args)
+
+    def prepared(self):
+        prepare(self)
+        if waiting:
+            in_a_thread(waiting.pop())
+
+    weight.fill_(1)
+    monkeypatch.setattr(Executable, "submit", submitted)
+    monkeypatch.setattr(BoundCall, "_prepare", prepared)
+    write()
+    assert not waiting
+    np.testing.assert_allclose(compiled(x).asnumpy(), net(x).asnumpy(), rtol=2e-5, atol=2e-5)
+
+
+def test_writes_of_utilities_to_plain_arrays_are_seen():
+    x, weight, bias = F.ones(8, 16), F.rand(32, 16), F.rand(32)
+    compiled = sycl_dnn.compile(lambda x: F.linear(x, weight, bias))
+    compiled(x)
+    for write in (
+        lambda: nn.utils.vector_to_parameters(F.ones(16 * 32 + 32), [weight, bias]),
+        lambda: nn.init.normal_(weight),
+        lambda: nn.utils.clip_grad_value_([weight], 0.01),
+    ):
+        for _ in range(2):
+            write()
+            np.testing.assert_allclose(
+                compiled(x).asnumpy(), F.linear(x, weight, bias).asnumpy(), rtol=2e-5, atol=2e-5
+            )

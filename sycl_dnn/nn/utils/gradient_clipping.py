@@ -16,6 +16,7 @@ from sycl_dnn.nn import lent_arrays, module_tree
 from sycl_dnn.nn.partitioned_parameters import by_owners, norm_over_ranks
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops.arithmetic import cast
+from sycl_dnn.trace import array_writes
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.values import Tensor
 
@@ -258,7 +259,7 @@ def _fill(old: Any, new: Any) -> None:
     """Copy the elements of one array into another; bit by bit for narrow dtypes."""
     if isinstance(old, Array):
         old, new = old.data, new.data
-    old[...] = new
+    array_writes.assign(old, new)
 
 
 def _replace(grads: Any, replacements: dict[int, Any]) -> None:
