@@ -15,10 +15,10 @@ from sycl_dnn.trace.gradients import (
     leaves_of,
     recomputed,
     separate,
-    stopped,
     zeros_like,
 )
 from sycl_dnn.trace.steps import Entry
+from sycl_dnn.trace.torch_methods import detached
 from sycl_dnn.trace.trace_state import TapePart, running
 from sycl_dnn.trace.values import Tensor, alias
 
@@ -33,7 +33,7 @@ def stop_gradient(x: Any) -> Any:
     Returns
     -------
     array or tree of arrays
-        The same values; outside traced functions ``x`` itself.
+        The same values in the same memory; outside traced functions ``x`` itself.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def stop_gradient(x: Any) -> Any:
     >>> sycl_dnn.grad(lambda x: (x * sycl_dnn.stop_gradient(x)).sum())(F.ones(2)).tolist()
     [1.0, 1.0]
     """
-    return tree.map(stopped, x)
+    return tree.map(lambda leaf: detached(leaf) if isinstance(leaf, Tensor) else leaf, x)
 
 
 class custom_vjp:  # noqa: N801 - used as a decorator

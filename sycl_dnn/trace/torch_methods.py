@@ -218,7 +218,8 @@ def _as(dtype: str) -> Callable[..., Any]:
     return lambda x: functions.astype(x, dtype)
 
 
-def _detach(x: Any) -> Any:
+def detached(x: Any) -> Any:
+    """Return a value that is constant to gradients and shares its memory with ``x``."""
     from sycl_dnn.trace.gradients import stopped
 
     return alias(x, stopped(x))
@@ -353,7 +354,7 @@ SWITCHED: dict[str, Callable[..., Any]] = {
 #: Names that dpnp's arrays lack.
 ADDED: dict[str, Callable[..., Any]] = {
     "bfloat16": _as("bfloat16"), "bool": _as("bool"), "clone": clone_of, "contiguous": contiguous,
-    "cpu": _itself, "detach": _detach, "dim": lambda x: x.ndim, "ndimension": lambda x: x.ndim,
+    "cpu": _itself, "detach": detached, "dim": lambda x: x.ndim, "ndimension": lambda x: x.ndim,
     "double": _as("float64"), "expand": _expand,
     "expand_as": lambda x, other: _expand(x, *other.shape), "float": _as("float32"),
     "flip": lambda x, *dims, **named: functions.flip(x, **named or {"dims": _sizes(dims)}),
@@ -423,7 +424,7 @@ class TorchMethods:
     def data(self) -> Any:
         """In modules the values as a constant to gradients, as torch's."""
         if has_torch_methods():
-            return _detach(self)
+            return detached(self)
         return super().data  # type: ignore[misc]
 
     @data.setter
@@ -431,7 +432,7 @@ class TorchMethods:
         if not has_torch_methods():
             raise AttributeError("data: elements of a traced array are set by x[...] = value")
         value_copy = clone_of(_value(self, value))
-        written(_detach(self), "data", _detach(value_copy))  # which gradients do not see
+        written(detached(self), "data", detached(value_copy))  # which gradients do not see
 
     @property
     def requires_grad(self) -> bool:

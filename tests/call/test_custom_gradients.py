@@ -178,3 +178,19 @@ def test_rules_may_create_arrays_in_nested_gradients(wrap, queue):
         twice = sycl_dnn.grad(lambda x, f=function: F.sum(sycl_dnn.grad(f)(x) ** 2))
         found = wrap(twice)(x)
         np.testing.assert_allclose(found.asnumpy(), 2 * 12 * 12 * np.array([1, 4, 9]), rtol=1e-5)
+
+
+def test_writes_to_what_stop_gradient_returns_are_writes_to_the_array(x):
+    def f(x):
+        y = x * 1.0
+        held = sycl_dnn.stop_gradient(y)
+        held += 1
+        y *= 2
+        return y + held
+
+    expected = f(x)
+    for function in (f, sycl_dnn.compile(f)):
+        value, pullback = sycl_dnn.vjp(function, x)
+        np.testing.assert_allclose(dpnp.asnumpy(value), dpnp.asnumpy(expected), rtol=1e-6)
+        (gradient,) = pullback(F.ones_like(value))
+        np.testing.assert_allclose(dpnp.asnumpy(gradient), 2.0)
