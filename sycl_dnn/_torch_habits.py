@@ -33,7 +33,7 @@ _LINES: dict[str, dict[str, str]] = {
     "optimizer": {
         "zero_grad": f"gradients are new values at each call: {_STEP}",
         "param_groups": "options of groups are given once: optim.AdamW(1e-3, groups=[(lambda name: "
-        "'bias' in name, {'weight_decay': 0.0})]); the rate is opt.options['lr'] or a schedule",
+        "'bias' in name, {'weight_decay': 0.0})]); the rate is opt.lr or a schedule",
         "add_param_group": "optim.AdamW(1e-3, groups=[(lambda name: 'bias' in name, "
         "{'lr': 1e-4})])",
         "state_dict": "the state is a tree: opt.state_of(net), saved by sycl_dnn.save(path, state)",

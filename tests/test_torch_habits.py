@@ -40,7 +40,7 @@ ROWS = [
     (lambda: OPTIMIZER.zero_grad(), AttributeError, "opt.step(net, grads)"),
     (lambda: OPTIMIZER.step(), TypeError, "opt.step(net, grads)"),
     (lambda: OPTIMIZER.step(nn.Linear(1, 1)), TypeError, "opt.step(net, grads)"),
-    (lambda: OPTIMIZER.param_groups[0]["lr"], AttributeError, "opt.options['lr']"),
+    (lambda: OPTIMIZER.param_groups[0]["lr"], AttributeError, "opt.lr or a schedule"),
     (lambda: OPTIMIZER.state_dict(), AttributeError, "opt.state_of(net)"),
     (lambda: OPTIMIZER.load_state_dict({}), AttributeError, "opt.load_state(net"),
     (lambda: SCALER.step(OPTIMIZER), AttributeError, "scaler.update(opt, grads"),

@@ -17,6 +17,7 @@ from sycl_dnn.distributed.group import Group
 from sycl_dnn.nn.partitioned_parameters import Owners, norm_over_ranks, owners
 from sycl_dnn.nn.utils.gradient_clipping import clip_factor
 from sycl_dnn.optim.optimizer import Optimizer, State
+from sycl_dnn.optim.option_attributes import OptionAttributes
 from sycl_dnn.optim.tied_parameters import check_untied
 
 
@@ -42,7 +43,7 @@ class _Decayed:
         return name in self.rows
 
 
-class ShardedOptimizer:
+class ShardedOptimizer(OptionAttributes):
     """An optimizer whose state is partitioned across the ranks (ZeRO stages 1 and 2).
 
     In a step each rank averages its part of the gradients, updates its part of the parameters and
@@ -85,7 +86,7 @@ class ShardedOptimizer:
                 f"ShardedOptimizer: optimizer must update each number by itself, and "
                 f"{type(optimizer).__name__} reads whole arrays"
             )
-        self.optimizer = optimizer
+        self.optimizer, self.options = optimizer, optimizer.options
         #: Without norm clipping, which must consider the parts of all ranks.
         self._moving = copy.copy(optimizer)
         self._moving.max_norm = None

@@ -16,10 +16,10 @@ from sycl_dnn.optim.line_search import Point, strong_wolfe
 from sycl_dnn.optim.optimizer import (
     Optimizer,
     State,
-    check_options,
     named,
     rate_of,
 )
+from sycl_dnn.optim.option_attributes import check_options
 from sycl_dnn.optim.rule import signature_of
 from sycl_dnn.optim.tied_parameters import check_untied
 from sycl_dnn.trace.array import Array

@@ -19,6 +19,7 @@ from sycl_dnn.nn.utils.gradient_clipping import norm_of
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops.arithmetic import EQ, cast, where
 from sycl_dnn.optim.clipping import clipped
+from sycl_dnn.optim.option_attributes import SCHEDULED, OptionAttributes, check_options, each_of
 from sycl_dnn.optim.tied_parameters import check_untied
 from sycl_dnn.trace.values import Tensor
 
@@ -31,55 +32,11 @@ State = dict[str, Any]
 _WIDE = ("float32", "float64")
 
 
-#: Valid ranges of options: a predicate and its description.
-_RANGES: dict[str, tuple[Callable[[Any], bool], str]] = {
-    **dict.fromkeys(
-        ("lr", "weight_decay", "eps", "momentum", "alpha", "momentum_decay", "lr_decay",
-         "initial_accumulator_value", "lambd", "t0", "tolerance_grad", "tolerance_change"),
-        (lambda v: v >= 0, "at least 0")),
-    "rho": (lambda v: 0 <= v <= 1, "in [0, 1]"),
-    **dict.fromkeys(("max_iter", "max_eval", "history_size"), (lambda v: v >= 1, "at least 1")),
-    "d": (lambda v: v >= 1, "at least 1"), "beta2_decay": (lambda v: v <= 0, "at most 0"),
-}  # fmt: skip
-_ADJUSTMENTS = (None, "original", "match_rms_adamw")
-
-
-#: Options that may be functions of the number of completed steps.
-_SCHEDULED = ("lr", "momentum", "betas")
-
-
-def _each(value: Any) -> Sequence[Any]:
-    return value if isinstance(value, (tuple, list)) else (value,)
-
-
 def _after(steps: Any, value: Any) -> Any:
     """Return an option after so many steps: what a schedule returns, everything else as it is."""
     if isinstance(value, (tuple, list)):
         return tuple([_after(steps, v) for v in value])
     return value(steps) if callable(value) else value
-
-
-def check_options(name: str, options: dict[str, Any]) -> None:
-    """Raise ValueError for the first option that is out of range, as torch does."""
-    for option, value in options.items():
-        is_allowed, rule = _RANGES.get(option, (None, ""))
-        numbers = [v for v in _each(value) if isinstance(v, (int, float))]
-        if is_allowed and not all(map(is_allowed, numbers)):
-            raise ValueError(f"{name}: {option} must be {rule}, got {value}")
-        if option not in _SCHEDULED and any(map(callable, _each(value))):
-            raise TypeError(f"{name}: {option} must not be a schedule; lr, momentum, betas may be")
-        fixed = [v for v in _each(value) if not callable(v)]
-        if option == "betas" and not (len(value) == 2 and all(0 <= b < 1 for b in fixed)):
-            raise ValueError(f"{name}: betas must be in [0, 1), two of them, got {value}")
-        if option == "etas" and not (len(value) == 2 and 0 < value[0] < 1 < value[1]):
-            raise ValueError(f"{name}: etas must be below and above 1, got {value}")
-        if option == "adjust_lr_fn" and value not in _ADJUSTMENTS:
-            raise ValueError(
-                f"{name}: adjust_lr_fn must be None, 'original' or 'match_rms_adamw', got {value!r}"
-            )
-    is_nesterov = "dampening" in options and options["nesterov"]
-    if is_nesterov and (not options["momentum"] or options["dampening"]):
-        raise ValueError(f"{name}: nesterov must go with momentum and without dampening")
 
 
 def rate_of(name: str, args: tuple[Any, ...], options: dict[str, Any], default: float) -> Any:
@@ -130,7 +87,7 @@ class Row(NamedTuple):
     slots: dict[str, Any]
 
 
-class Optimizer:
+class Optimizer(OptionAttributes):
     """Base class of all optimizers.
 
     The rate, ``momentum`` and each of ``betas`` are numbers or functions of the number of completed
@@ -149,12 +106,7 @@ class Optimizer:
     #: Whether elements are updated independently, so that ranks may share the work.
     is_elementwise = False
 
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            raise _torch_habits.missing("optimizer", type(self).__name__, name)
-
-    else:
+    if TYPE_CHECKING:
         # For subclasses, which add their options as keywords.
         def __init__(
             self, lr: float | Callable[[Any], Any] = ..., *,
@@ -283,7 +235,7 @@ class Optimizer:
         fixed = repr({n: v for n, v in self.options.items() if n != "lr"})
         functions = [self.decay_mask, *(chosen for chosen, _ in self.groups)]
         for options in (self.options, *(options for _, options in self.groups)):
-            functions += [v for n in _SCHEDULED for v in _each(options.get(n)) if callable(v)]
+            functions += [v for n in SCHEDULED for v in each_of(options.get(n)) if callable(v)]
         key = (fixed, [repr(key) for _, key in self.groups], self.max_norm, functions)
         lr = self.options["lr"] if lr is None else lr
         return _program_of(self)(grads, state, params, lr, key)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Optimizers against stored answers of ``torch.optim``, or formulas where it has none."""
 
+import copy
 import functools
 import inspect
 import json
@@ -412,3 +413,23 @@ def test_arrays_in_plain_attributes_are_not_trained():
     assert (moved.parts[0].weight == net.parts[0].weight).all()
     opt.step(net, grads)
     np.testing.assert_allclose(net.out.bias.tolist(), moved.out.bias.tolist())
+
+
+@pytest.mark.parametrize("kind", ["SGD", "sharded", "LBFGS"])
+def test_options_are_attributes(kind):
+    opt = optim.LBFGS(0.5) if kind == "LBFGS" else optim.SGD(0.5, momentum=0.9)
+    opt = sycl_dnn.distributed.ShardedOptimizer(opt) if kind == "sharded" else copy.deepcopy(opt)
+    opt.lr = 2.0
+    assert opt.lr == opt.options["lr"] == 2.0
+    if kind != "LBFGS":
+        params = {"w": F.ones(3)}
+        moved, state = opt.update({"w": F.ones(3)}, opt.init(params), params)
+        assert moved["w"].tolist() == [-1.0] * 3
+        opt.momentum = 0.0
+        assert opt.update({"w": F.ones(3)}, state, moved)[0]["w"].tolist() == [-3.0] * 3
+    with pytest.raises(ValueError, match="lr must be at least 0, got -1"):
+        opt.lr = -1.0
+    with pytest.raises(AttributeError, match="the rate is opt.lr or a schedule"):
+        opt.param_groups = []
+    with pytest.raises(AttributeError, match="no attribute 'rate'"):
+        opt.rate  # noqa: B018
