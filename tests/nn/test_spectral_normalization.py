@@ -131,3 +131,60 @@ def test_parametrizations_over_normalized_weights_are_refused():
     layer = nn.utils.parametrizations.weight_norm(nn.Linear(3, 3))
     with pytest.raises(ValueError, match="must not be normalized already, got 'weight'"):
         nn.utils.parametrize.register_parametrization(layer, "weight", Symmetric())
+
+
+class Exponential(nn.Module):
+    def forward(self, x):
+        return F.exp(x)
+
+
+class Logarithm(nn.Module):
+    def forward(self, x):
+        return F.log(x)
+
+    def right_inverse(self, x):
+        return F.exp(x)
+
+
+class Both(Exponential):
+    def right_inverse(self, x):
+        return F.log(x)
+
+
+PARAMETRIZE = nn.utils.parametrize.register_parametrization
+PARAMETRIZATIONS = {
+    "own": lambda layer: PARAMETRIZE(layer, "weight", Both()),
+    "chain": lambda layer: PARAMETRIZE(PARAMETRIZE(layer, "weight", Both()), "weight", Logarithm()),
+    "weight_norm": nn.utils.parametrizations.weight_norm,
+    "weight_norm of all": lambda layer: nn.utils.parametrizations.weight_norm(layer, dim=None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PARAMETRIZATIONS)
+def test_an_assigned_weight_goes_through_right_inverse(name):
+    layer, x = nn.Linear(3, 2), F.randn(4, 3)
+    layer.weight = F.rand(2, 3) + 0.5
+    layer = PARAMETRIZATIONS[name](layer)
+    compiled = sycl_dnn.compile(lambda x: layer(x))
+    compiled(x)
+    weight = F.rand(2, 3) + 1.0
+    layer.weight = weight
+    np.testing.assert_allclose(layer.weight.asnumpy(), weight.asnumpy(), rtol=1e-5)
+    expected = F.linear(x, weight, layer.bias).asnumpy()
+    for function in (layer, compiled):
+        np.testing.assert_allclose(function(x).asnumpy(), expected, rtol=1e-4, atol=1e-5)
+    with pytest.raises(RuntimeError, match="original"):
+        layer.weight = F.ones(5, 5)
+
+
+def test_an_assigned_weight_is_normalized_by_its_largest_singular_value():
+    layer = nn.utils.parametrizations.spectral_norm(nn.Linear(3, 2))
+    layer.weight = F.full((2, 3), 2.0)
+    assert layer.parametrizations.weight.original.tolist() == [[2.0] * 3] * 2
+
+
+def test_weights_without_an_inverse_cannot_be_assigned():
+    with pytest.raises(NotImplementedError, match="Exponential must have right_inverse"):
+        PARAMETRIZE(nn.Linear(3, 2), "weight", Exponential()).weight = F.ones(2, 3)
+    with pytest.raises(AttributeError, match="assign to weight_g and weight_v"):
+        nn.utils.weight_norm(nn.Linear(3, 2)).weight = F.ones(2, 3)

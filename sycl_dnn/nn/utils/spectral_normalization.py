@@ -30,6 +30,10 @@ class _SpectralNorm(Module):
         self.register_buffer("_u", u)
         self.register_buffer("_v", v)
 
+    def right_inverse(self, weight: Any) -> Any:
+        """Return the original of a weight, which is normalized at each use."""
+        return weight
+
 
 def _matrix(weight: Any, dim: int) -> Any:
     """Return the weight as a matrix whose rows are indexed by axis ``dim``."""
@@ -229,7 +233,8 @@ def register_parametrization(
     tensor_name : str
         Name of a parameter of the module itself; parametrizations of one weight are chained.
     parametrization : Module
-        If it has ``right_inverse``, the original parameters are computed from the current weight.
+        If it has ``right_inverse``, the original parameters are computed from the current weight,
+        and from one that is assigned.
     unsafe : bool
         Has no effect: nothing is validated in advance.
 

@@ -37,6 +37,14 @@ _origins: dict[type, tuple[type, dict[str, Way]]] = {}
 class _WeightNorm(Module):
     """``g * v / |v|``, under the name that torch's ``repr`` shows."""
 
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.dim = dim
+
+    def right_inverse(self, weight: Any) -> tuple[Any, Any]:
+        """Return length and direction of a weight."""
+        return _norm(weight, self.dim), weight
+
 
 class ParametrizationList(Module):
     """The originals and parametrizations of one weight, named as torch's ``repr`` shows."""
@@ -48,6 +56,24 @@ class ParametrizationList(Module):
             self.register_parameter(name, value)
         for number, step in enumerate(steps):
             self.register_module(str(number), step)
+
+    def assign(self, weight: Any) -> None:
+        """Set the originals to those from which a weight is computed.
+
+        Raises
+        ------
+        NotImplementedError
+            A parametrization has no ``right_inverse``.
+        """
+        value = weight
+        for step in reversed(self._modules.values()):
+            if not hasattr(step, "right_inverse"):
+                raise NotImplementedError(
+                    f"{type(step).__name__} must have right_inverse(weight) for an assignment"
+                )
+            value = step.right_inverse(value)
+        values = value if isinstance(value, (tuple, list)) else [value]
+        self.load_state_dict(dict(zip(self._parameters, values, strict=True)), strict=False)
 
 
 def _norm(v: Any, dim: int) -> Any:
@@ -80,7 +106,13 @@ def _computed(name: str, way: Way) -> property:
         """Compute the weight."""
         return way.compute(self, name, way)
 
-    return property(weight)
+    def assigned(self: Any, value: Any) -> None:
+        if not way.is_parametrization:
+            sources = " and ".join(name + end for end in way.ends)
+            raise AttributeError(f"{name} is computed from other arrays: assign to {sources}")
+        self._modules["parametrizations"]._modules[name].assign(value)
+
+    return property(weight, assigned)
 
 
 def _pickled(self: Any, protocol: int) -> Any:
@@ -201,7 +233,7 @@ def parametrized_weight_norm(module: M, name: str = "weight", dim: int | None = 
     """
     way = Way(_length_times_direction, True, -1 if dim is None else dim)
     v, is_frozen = replaced("parametrizations.weight_norm", module, name, way)
-    result = ParametrizationList([_norm(v, way.dim), v], _WeightNorm())
+    result = ParametrizationList([_norm(v, way.dim), v], _WeightNorm(way.dim))
     return parametrized(module, name, result, is_frozen)
 
 
