@@ -86,6 +86,11 @@ def replace_array(instance: Any, array: Any) -> None:
     instance._array_obj = array
 
 
+_FACTS = (
+    "__len__", "dtype", "itemsize", "nbytes", "ndim", "shape", "size", "sycl_queue", "usm_type",
+)  # fmt: skip
+
+
 class Lacking:
     """In place of the usm_ndarray of an instance that stands for an array of a dtype dpnp lacks."""
 
@@ -93,11 +98,15 @@ class Lacking:
         self._array = array
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("dtype", "ndim", "shape", "size", "sycl_queue"):
+        if name in _FACTS:
             return getattr(self._array, name)
+        return self.refuse()
+
+    def refuse(self) -> Any:
+        """Raise TypeError: dpnp cannot compute with the array."""
         raise TypeError(
-            f"an attribute of a module must be read again for {name}, as it has been converted to "
-            f"{self._array.dtype}, which dpnp lacks"
+            f"dpnp lacks {self._array.dtype}, to which this attribute of a module was converted: "
+            "use functions of sycl_dnn.functional, or its values: w.astype('float32')"
         )
 
 

@@ -12,7 +12,13 @@ from dpnp.exceptions import ExecutionPlacementError
 
 from sycl_dnn._dpnp import address, array_in
 from sycl_dnn.onednn import dtypes, mapping
-from sycl_dnn.trace import allocation, foreign_arrays, functions, stored_arrays  # noqa: F401
+from sycl_dnn.trace import (
+    allocation,
+    array_writes,
+    foreign_arrays,
+    functions,
+    stored_arrays,  # noqa: F401
+)
 from sycl_dnn.trace.array_device import device_on
 from sycl_dnn.trace.array_methods import Reductions
 from sycl_dnn.trace.values import Operators, Tensor
@@ -47,6 +53,24 @@ def _number(kind: Any) -> Any:
             )
         return kind(self.item())
 
+    return method
+
+
+def _in_place(name: str) -> Any:
+    def method(self: Array, other: Any) -> Array:
+        result = getattr(self, f"__{name}__")(other)
+        if isinstance(result, Tensor):
+            raise TypeError(
+                "+= on an array accepts no traced arrays; use the operator that makes a new array, "
+                "as in a = a + b"
+            )
+        if result.shape != self.shape:
+            raise ValueError(f"the result must have the shape {self.shape}, got {result.shape}")
+        self[...] = result
+        return self
+
+    method.__name__ = f"__i{name}__"
+    method.__doc__ = "As dpnp's: the elements are written."
     return method
 
 
@@ -196,6 +220,10 @@ class Array(Reductions, Operators):
     def __round__(self, ndigits: int | None = None) -> Any:
         return self.round(ndigits or 0)
 
+    for _name in ("add", "sub", "mul", "truediv", "pow", "floordiv", "mod"):
+        locals()[f"__i{_name}__"] = _in_place(_name)
+    del _name
+
     all = _in_float32("all")
     any = _in_float32("any")
     argsort = _in_float32("argsort")
@@ -219,7 +247,7 @@ class Array(Reductions, Operators):
     def __setitem__(self, key: Any, value: Any) -> None:
         if not isinstance(value, Array) or value.dtype != self.dtype:
             value = functions.asarray(value, self.dtype, sycl_queue=self.sycl_queue)
-        self.data[self._checked_key(key)] = value.data
+        array_writes.assign(self.data, value.data, self._checked_key(key))
 
     def _checked_key(self, key: Any) -> Any:
         if self.dtype in dtypes.PACKED:

@@ -23,6 +23,7 @@ from sycl_dnn import _torch_habits
 from sycl_dnn._dpnp import Lacking, array_of_class, bits_as, in_dtype, replace_array
 from sycl_dnn.trace import array_writes, functions, policy
 from sycl_dnn.trace.array_device import device_on
+from sycl_dnn.trace.eager_methods import EAGER
 from sycl_dnn.trace.torch_methods import (
     ADDED,
     FACTS,
@@ -171,6 +172,11 @@ def _traced(array: Any) -> Any:
     return None if type(array.plain) is dpnp.ndarray else array.plain
 
 
+def _has(tensor: Any, array: Any, name: str) -> bool:
+    """Whether an attribute is that of ``_traced``; an ``Array`` has fewer than traced tensors."""
+    return tensor is not None and (tensor is not array.plain or hasattr(tensor, name))
+
+
 def _or_traced(name: str) -> Callable[[Any], Any]:
     """Return a decorator of a method: the tensor's of this name if ``_traced`` returns one."""
 
@@ -178,8 +184,9 @@ def _or_traced(name: str) -> Callable[[Any], Any]:
         @functools.wraps(method)
         def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
             tensor = _traced(self)
-            if tensor is not None:
-                return getattr(tensor, name)(*args, **kwargs)
+            if _has(tensor, self, name):
+                result = getattr(tensor, name)(*args, **kwargs)
+                return self if result is self.plain else result
             return method(self, *args, **kwargs)
 
         return wrapper
@@ -268,13 +275,6 @@ def _operator(name: str, function: str, *, is_reflected: bool = False) -> Any:
     return method
 
 
-def _expand(x: Any, *sizes: Any) -> Any:
-    shape = tuple(sizes[0]) if len(sizes) == 1 and not isinstance(sizes[0], int) else sizes
-    lead = len(shape) - x.ndim
-    target_shape = tuple(x.shape[i - lead] if n == -1 else n for i, n in enumerate(shape))
-    return dpnp.broadcast_to(x.plain, target_shape)
-
-
 #: Functions of Python's operators, by their names without underscores.
 _OPERATORS = {
     "add": "add", "sub": "sub", "mul": "mul", "pow": "pow", "matmul": "matmul", "truediv": "div",
@@ -287,13 +287,6 @@ _ATTRIBUTES = {
     "T": "The array with its axes reversed.", "mT": "Matrices with their axes exchanged.",
     "imag": "The imaginary parts, as dpnp's.", "real": "The real parts, as dpnp's.",
 }  # fmt: skip
-#: Names whose functions differ from those for traced arrays.
-_EAGER: dict[str, Callable[..., Any]] = {
-    "clone": lambda x: x.plain.copy(), "detach": lambda x: x, "expand": _expand,
-    "contiguous": lambda x, **named: x if x.flags.c_contiguous else x.plain.copy(order="C"),
-    "expand_as": lambda x, other: _expand(x, *other.shape), "item": lambda x: x.plain.item(),
-    "is_floating_point": lambda x: x.dtype.kind == "f", "numpy": lambda x: dpnp.asnumpy(x.plain),
-}  # fmt: skip
 
 
 def _written(x: Any, name: str, args: Any, kwargs: Any) -> Any:
@@ -301,14 +294,16 @@ def _written(x: Any, name: str, args: Any, kwargs: Any) -> Any:
     values = plain(writer(name)(x.plain, *args, **kwargs))
     if getattr(values, "shape", ()) not in ((), x.shape):
         raise ValueError(f"{name}_(): the result must have the shape {x.shape}, got {values.shape}")
-    array_writes.assign(x.plain, in_dtype(values, x.dtype) if hasattr(values, "astype") else values)
+    if type(x.plain) is dpnp.ndarray and hasattr(values, "astype"):
+        values = in_dtype(values, x.dtype)
+    array_writes.assign(x.plain, values)
     return x
 
 
 def _others(x: Any, name: str) -> Callable[..., Any] | None:
     """Return the function for one of torch's names, or None."""
-    if name in _EAGER:
-        return _EAGER[name]
+    if name in EAGER:
+        return EAGER[name]
     if name in ADDED:
         return ADDED[name]
     if name.endswith("_") and name[:-1] in WRITERS:
@@ -341,11 +336,16 @@ class ModuleArray(dpnp.ndarray):  # type: ignore[misc]
         locals()[_name] = _or_traced(_name)(_writing(_name))
     for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
         locals()[f"__{_name}__"] = _operator(f"__{_name}__", _name)
-    for _name in ("__repr__", "__str__", "item", "tolist"):
+    for _name in ("__array__", "__repr__", "__str__", "asnumpy", "item", "tolist"):
         locals()[_name] = _of_either(_name)
     __neg__ = _or_traced("__neg__")(lambda self: with_methods(-self.plain))
     __invert__ = _or_traced("__invert__")(lambda self: with_methods(~self.plain))
     del _name, _doc, _function
+
+    def get_array(self) -> Any:
+        """As dpnp's; dpnp's functions start with it."""
+        array = super().get_array()
+        return array.refuse() if isinstance(array, Lacking) else array
 
     def _key(self, key: Any) -> Any:
         """Return a key as dpnp takes it: sequences, torch's indices or masks, as arrays."""
@@ -371,7 +371,7 @@ class ModuleArray(dpnp.ndarray):  # type: ignore[misc]
     def __getattr__(self, name: str) -> Any:
         is_own = name.startswith("_") or name in ("plain", "owners")
         tensor = None if is_own else _traced(self)
-        if tensor is not None:
+        if _has(tensor, self, name):
             return getattr(tensor, name)
         if name in FACTS:
             return with_methods(FACTS[name](self))

@@ -187,6 +187,17 @@ def test_weights_that_another_thread_loads_during_the_first_call_are_seen():
     assert compiled.cache_info().misses == 2
 
 
+@pytest.mark.parametrize("write", [assigned, doubled, into_out])
+def test_writes_to_bfloat16_weights_are_seen(write):
+    net, x = folding_net().bfloat16(), F.ones(*X, dtype="bfloat16")
+    compiled, weight = sycl_dnn.compile(lambda x: net(x)), net[0].weight
+    compiled(x)
+    for _ in range(2):
+        write(weight)
+        np.testing.assert_allclose(compiled(x).asnumpy(), net(x).asnumpy(), rtol=0.02, atol=0.02)
+    assert net[0].weight is weight
+
+
 def in_a_thread(function):
     results = []
     thread = threading.Thread(target=lambda: results.append(function()))
