@@ -7,6 +7,7 @@ compute each group by itself, take 5 to 100 times as long.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from sycl_dnn._core import algorithm
@@ -18,12 +19,13 @@ from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import reshape, transpose
 
-#: Columns up to which oneDNN has a fast implementation, and up to which the sums of a row are in
-#: registers: this kernel is not faster for more.
-_FAST_COLUMNS, _MAX_COLUMNS = 3, 16
+#: Columns up to which oneDNN has a fast implementation, and whose sums are in registers at a time.
+_FAST_COLUMNS, _COLUMNS = 3, 16
+#: Elements of a kernel whose sums private memory holds.
+_MOST_ELEMENTS = 256
 
-#: A part is a block of channels of some images. The sums of a row of results are in registers,
-#: those of all rows in private memory, so long sums are also more accurate.
+#: A part is a block of channels of some images. The sums of a row of results are in registers, some
+#: columns at a time, those of all rows in private memory, so long sums are also more accurate.
 _SOURCE = """
 ONE_ITEM
 __kernel void depthwise_weights(__global const element *restrict x,
@@ -47,27 +49,31 @@ __kernel void depthwise_weights(__global const element *restrict x,
                 if (h + i * DH < 0 || h + i * DH >= height) continue;
                 const size_t line = (size_t)(row / out_height) * height + h + i * DH;
                 __global const element *image = x + line * width * channels + c;
-                vector of_row[KW];
+                for (int done = 0; done < KW; done += AT_ONCE) {
+                    const int column = min(done, KW - AT_ONCE);
+                    vector of_row[AT_ONCE];
 #pragma unroll
-                for (int k = 0; k < KW; ++k) of_row[k] = 0;
-                for (int j = 0; j < out_width; ++j) {
-                    const vector g = LOAD((size_t)j * channels, from);
-                    const int w = j * SW - left;
-                    if (first <= j && j < last) {
+                    for (int k = 0; k < AT_ONCE; ++k) of_row[k] = 0;
+                    for (int j = 0; j < out_width; ++j) {
+                        const vector g = LOAD((size_t)j * channels, from);
+                        const int w = j * SW - left + column * DW;
+                        if (first <= j && j < last) {
 #pragma unroll
-                        for (int k = 0; k < KW; ++k)
-                            of_row[k] += g * LOAD((size_t)(w + k * DW) * channels, image);
-                    } else {
+                            for (int k = 0; k < AT_ONCE; ++k)
+                                of_row[k] += g * LOAD((size_t)(w + k * DW) * channels, image);
+                        } else {
 #pragma unroll
-                        for (int k = 0; k < KW; ++k) {
-                            const int at = w + k * DW;
-                            if (0 <= at && at < width)
-                                of_row[k] += g * LOAD((size_t)at * channels, image);
+                            for (int k = 0; k < AT_ONCE; ++k) {
+                                const int at = w + k * DW;
+                                if (0 <= at && at < width)
+                                    of_row[k] += g * LOAD((size_t)at * channels, image);
+                            }
                         }
                     }
-                }
 #pragma unroll
-                for (int k = 0; k < KW; ++k) sums[i * KW + k] += of_row[k];
+                    for (int k = 0; k < AT_ONCE; ++k)
+                        if (column + k >= done) sums[i * KW + column + k] += of_row[k];
+                }
             }
         }
         __global float *to = dw + (size_t)(part / blocks) * KH * KW * channels + c;
@@ -96,13 +102,14 @@ def depthwise_weights_gradient(
     Tensor (C, 1, 1, *K), float32
     """
     is_fast = shape[-1] <= _FAST_COLUMNS and max(params["dilates"]) == 0
-    is_known = len(shape) <= 5 and max(shape[3:]) <= _MAX_COLUMNS
+    is_known = len(shape) <= 5 and math.prod(shape[3:]) <= _MOST_ELEMENTS
     if is_fast or not is_known or chosen("depthwise", x) != "channels_last":
         return None
     height, width = of_image(shape[3:])
     strides, dilates = of_image(params["strides"]), of_image(params["dilates"], missing=0)
-    values = (height, width, *strides, *(d + 1 for d in dilates), x.shape[0])
-    names = ("KH", "KW", "SH", "SW", "DH", "DW", "IMAGES")
+    columns = -(-width // -(-width // _COLUMNS))
+    values = (height, width, columns, *strides, *(d + 1 for d in dilates), x.shape[0])
+    names = ("KH", "KW", "AT_ONCE", "SH", "SW", "DH", "DW", "IMAGES")
     vector = 8 if x.shape[1] % 16 else 16
     kernels = Kernels(
         x.trace, _SOURCE, x.dtype, vector, [f"{n} {v}" for n, v in zip(names, values, strict=True)]

@@ -9,7 +9,7 @@ import sycl_dnn
 from sycl_dnn import functional as F
 
 #: Shape, kernel, stride, padding, dilation: rows outside the image, short blocks of channels, no
-#: column inside, one image, signals.
+#: column inside, one image, signals, more columns than registers.
 CASES = [
     ((2, 16, 9, 11), (5, 5), 1, 2, 1),
     ((3, 24, 8, 7), (7, 4), 2, 3, 1),
@@ -18,6 +18,7 @@ CASES = [
     ((2, 72, 10, 13), (3, 5), 3, (0, 4), (1, 2)),
     ((3, 16, 20), (4,), 1, 3, 1),
     ((2, 32, 15), (5,), 2, 0, 3),
+    ((2, 16, 37), (31,), 1, 15, 1),
 ]
 
 
@@ -83,6 +84,35 @@ def test_three_columns_are_left_to_onednn(queue):
     with sycl_dnn.kernel_mode("always"):
         _, pullback = sycl_dnn.vjp(function, *arrays)
     assert "depthwise_weights" not in kernels_of(pullback, dy)
+
+
+@pytest.mark.sweep(8)
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_transposed_convolutions(queue, case, dtype):
+    """They are gradients of convolutions with respect to the source, plus a bias."""
+    (_, (x, weight, bias), dy), (kernel, stride, padding, dilation) = (
+        made(case, dtype, queue),
+        case[1:],
+    )
+    rank, channels = len(kernel), x.shape[1]
+    stride, padding, dilation = (tuple(np.broadcast_to(v, rank).tolist())
+                                 for v in (stride, padding, dilation))  # fmt: skip
+    rows = zip(x.shape[2:], dy.shape[2:], kernel, stride, padding, dilation, strict=True)
+    more = tuple(n + 2 * p - (t - 1) * s - d * (k - 1) - 1 for n, t, k, s, p, d in rows)
+    conv = F.conv_transpose1d if rank == 1 else F.conv_transpose2d
+
+    def function(dy, weight, bias):
+        return conv(dy, weight, bias, stride, padding, more, channels, dilation)
+
+    with sycl_dnn.kernel_mode("always"):
+        y, pullback = sycl_dnn.vjp(function, dy, weight, bias)
+        _, of_weight, of_bias = pullback(x)
+    assert "depthwise_weights" in kernels_of(pullback, x)
+    of_x, expected, _ = in_float64(host(x), host(dy), host(weight), stride, padding, dilation)
+    assert error(host(y), of_x + host(bias).reshape(-1, *(1,) * rank)) < 2 * TOLERANCE[dtype]
+    assert error(host(of_weight), expected) < 2 * TOLERANCE[dtype]
+    assert error(host(of_bias), host(x).sum((0, *range(2, x.ndim)))) < 2 * TOLERANCE[dtype]
 
 
 @pytest.mark.parametrize("case", [CASES[0], CASES[2]], ids=str)

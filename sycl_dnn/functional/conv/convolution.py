@@ -197,6 +197,24 @@ def _layout_for(x: Tensor, axes: list[Axis], groups: int, n_out: int) -> str:
     return "row_major" if is_row_major and not is_channels_last else "channels_last"
 
 
+#: Columns of depthwise kernels of narrow elements for which oneDNN makes code: for 15 it may hang.
+_MOST_NARROW_COLUMNS = 13
+
+
+def as_images(
+    x: Tensor, weight: Tensor, axes: list[Axis], groups: int, n_out: int
+) -> tuple[Tensor, Tensor, list[Axis]]:
+    """View a depthwise convolution of signals as one of images of a row; others remain.
+
+    oneDNN's fast implementations of depthwise convolutions are for images.
+    """
+    is_slow = len(axes) == 1 and 1 < groups == x.shape[1] == n_out
+    if not is_slow or (x.dtype in NARROW and axes[0].kernel > _MOST_NARROW_COLUMNS):
+        return x, weight, axes
+    x, weight = (reshape(t, (*t.shape[:2], 1, t.shape[2])) for t in (x, weight))
+    return x, weight, [Axis(1, 1), *axes]
+
+
 def window_parameters(axes: list[Axis]) -> dict[str, Any]:
     """Return the window parameters of a convolution primitive."""
     return {
@@ -267,6 +285,7 @@ def conv(
     x, axes = cropped(x, axes, counts)
     x, axes = _surrounded(x, axes)
     x, axes = _subsampled(x, axes, groups)
+    x, weight, axes = as_images(x, weight, axes, groups, n_out)
     if x.trace.training:
         x, weight, bias = widened(x, axes, weight, bias)
     if groups > 1:
@@ -276,14 +295,15 @@ def conv(
     result = x.trace.primitive(
         "convolution_forward",
         inputs,
-        {"dst": Out((x.shape[0], n_out, *counts), x.dtype, memory_layout)},
+        {"dst": Out((x.shape[0], n_out, *(a.count() for a in axes)), x.dtype, memory_layout)},
         # For row-major weights oneDNN has only its reference implementation.
         ask={"src": memory_layout, "weights": "any"},
         prop_kind=x.trace.forward_kind,
         algorithm=algorithm.convolution_direct,
         **window_parameters(axes),
     )
-    return unbatched(x.trace.convert(result["dst"], input.dtype), input)
+    dst = reshape(result["dst"], (x.shape[0], n_out, *counts))
+    return unbatched(x.trace.convert(dst, input.dtype), input)
 
 
 conv1d, conv2d, conv3d = by_rank(conv)

@@ -16,6 +16,7 @@ from sycl_dnn.kernels.depthwise_gradient import depthwise_weights_gradient
 from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn.fault import narrow_lanes
 from sycl_dnn.ops.selection import flip
+from sycl_dnn.trace import layout
 from sycl_dnn.trace.gradients import Grads, backward, gradients_of, rule_for
 from sycl_dnn.trace.pointwise import zeros
 from sycl_dnn.trace.recording import Trace
@@ -23,6 +24,9 @@ from sycl_dnn.trace.reductions import reduce
 from sycl_dnn.trace.steps import Entry, NeedsAnotherDevice, Out
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import reshape, transpose
+
+#: Part of the names of oneDNN's implementations of depthwise convolutions.
+DEPTHWISE = "jit_dw"
 
 
 def scatter_choice(
@@ -46,7 +50,7 @@ def scatter_choice(
     if groups == 1 and is_strided and shape[1] <= 4 and kernel_size >= 25:
         return "row_major", "gemm:jit"
     is_depthwise = is_grouped and weights.shape[1] == weights.shape[2] == 1
-    return "channels_last", "jit_dw" if is_depthwise else None
+    return "channels_last", DEPTHWISE if is_depthwise else None
 
 
 def _is_depthwise(x: Tensor, weights: Tensor) -> bool:
@@ -168,7 +172,10 @@ def _gradient_of_transposed(trace: Trace, entry: Entry, grads: Grads, needed: se
     result: Grads = {}
     if "src" in needed:
         result |= backward(trace, "deconvolution_backward_data", entry, grads)
-    if needed & {"weights", "bias"}:
+    is_slow = _is_depthwise(entry.inputs["src"], entry.inputs["weights"])
+    if needed & {"weights", "bias"} and is_slow:
+        result |= _weights_by_convolution(trace, entry, grads["dst"])
+    elif needed & {"weights", "bias"}:
         start = len(trace.tape)
         try:
             result |= backward(trace, "deconvolution_backward_weights", entry, grads)
@@ -177,6 +184,35 @@ def _gradient_of_transposed(trace: Trace, entry: Entry, grads: Grads, needed: se
             del trace.tape[start:]
             result |= _weights_by_convolution(trace, entry, grads["dst"])
     return result
+
+
+def scattered(
+    x: Tensor, weights: Tensor, shape: Sizes, implementation: str, params: dict[str, Any]
+) -> Tensor:
+    """Return a transposed convolution without bias, as the gradient of a convolution."""
+    trace = x.trace
+    window = {"algorithm": algorithm.convolution_direct, **params}
+    hint = trace.descriptor(
+        "convolution_forward",
+        {
+            "prop_kind": prop_kind.forward_training,
+            "src": layout.channels_last(shape, x.dtype),
+            "weights": layout.any_layout(weights.shape, x.dtype),
+            "dst": layout.channels_last(x.shape, x.dtype),
+            **window,
+        },
+        None,
+    )
+    result = trace.primitive(
+        "convolution_backward_data",
+        {"weights": weights, "diff_dst": x},
+        {"diff_src": Out(shape, x.dtype, "channels_last")},
+        ask={"weights": "any", "diff_dst": "channels_last"},
+        prefer=implementation,
+        hint_fwd_pd=hint,
+        **window,
+    )
+    return result["diff_src"]
 
 
 def _weights_by_convolution(trace: Trace, entry: Entry, dy: Tensor) -> Grads:

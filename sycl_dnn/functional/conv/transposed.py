@@ -7,12 +7,13 @@ from typing import Any
 
 from sycl_dnn._core import algorithm
 from sycl_dnn.functional.conv.convolution import (
+    as_images,
     check_groups,
     check_operands,
     widened,
     window_parameters,
 )
-from sycl_dnn.functional.conv.convolution_gradients import scatter_choice
+from sycl_dnn.functional.conv.convolution_gradients import DEPTHWISE, scatter_choice, scattered
 from sycl_dnn.functional.conv.windows import (
     Axis,
     Pads,
@@ -26,6 +27,10 @@ from sycl_dnn.functional.conv.windows import (
     shorten_single_windows,
     unbatched,
 )
+from sycl_dnn.lower.node_lowering import computed
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.ops.arithmetic import cast
+from sycl_dnn.trace.capabilities import multiplies
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import reshape, transpose
@@ -85,6 +90,32 @@ def _windows(
     return shorten_single_windows(axes, counts)
 
 
+def _recorded(
+    x: Tensor, weights: Tensor, bias: Tensor | None, shape: Sizes, params: dict[str, Any]
+) -> Tensor:
+    trace = x.trace
+    memory_layout, implementation = scatter_choice(trace, shape, weights, params["strides"])
+    if implementation == DEPTHWISE and multiplies(trace.engine, x.dtype):
+        # oneDNN's deconvolution adds a bias slowly, and has no implementation for bfloat16.
+        result = scattered(x, weights, shape, implementation, params)
+        if bias is None:
+            return result
+        bias, wide = reshape(bias, (-1, *(1,) * (x.ndim - 2))), dtypes.wide(x.dtype)
+        return computed(lambda y, b: cast(cast(y, wide) + cast(b, wide), y.dtype), result, bias)
+    inputs = {"src": x, "weights": weights}
+    return trace.primitive(
+        "deconvolution_forward",
+        inputs if bias is None else inputs | {"bias": bias},
+        {"dst": Out(shape, x.dtype, memory_layout)},
+        # "any": with plain weights oneDNN confuses their axes or is slow.
+        ask={"src": memory_layout, "weights": "any"},
+        prefer=implementation,
+        prop_kind=trace.forward_kind,
+        algorithm=algorithm.deconvolution_direct,
+        **params,
+    )["dst"]
+
+
 # --- conv_transpose1d, conv_transpose2d, conv_transpose3d
 
 
@@ -140,28 +171,17 @@ def conv_transpose(
     n_out, kernel = weight.shape[1] * groups, weight.shape[2:]
     check_operands(name, x, weight, bias, n_out)
     axes = _windows(name, x.shape[2:], kernel, stride, padding, output_padding, dilation)
+    sizes = [a.size for a in axes]
+    x, weight, axes = as_images(x, weight, axes, groups, n_out)
     shape = (x.shape[0], n_out, *(a.size for a in axes))
     # Right padding may be negative by less than a stride: zeros appended to the input cover it.
     extra = [max(-a.right, 0) // a.stride for a in axes]
     x, weight, bias = widened(padded(x, extra), axes, weight, bias)
     grown = [a._replace(right=a.right + n * a.stride) for a, n in zip(axes, extra, strict=True)]
-    params = window_parameters(grown)
-    inputs = {"src": x, "weights": _outputs_first(weight, groups)}
-    memory_layout, implementation = scatter_choice(
-        x.trace, shape, inputs["weights"], params["strides"]
-    )
-    result = x.trace.primitive(
-        "deconvolution_forward",
-        inputs if bias is None else inputs | {"bias": bias},
-        {"dst": Out(shape, x.dtype, memory_layout)},
-        # "any": with plain weights oneDNN confuses their axes or is slow.
-        ask={"src": memory_layout, "weights": "any"},
-        prefer=implementation,
-        prop_kind=x.trace.forward_kind,
-        algorithm=algorithm.deconvolution_direct,
-        **params,
-    )
-    return unbatched(x.trace.convert(result["dst"], input.dtype), input)
+    weights = _outputs_first(weight, groups)
+    dst = _recorded(x, weights, bias, shape, window_parameters(grown))
+    dst = reshape(dst, (x.shape[0], n_out, *sizes))
+    return unbatched(x.trace.convert(dst, input.dtype), input)
 
 
 conv_transpose1d, conv_transpose2d, conv_transpose3d = by_rank(conv_transpose)

@@ -98,6 +98,22 @@ def test_result_is_channels_last(queue):
     assert F.conv2d(x, w).get_array().strides == (3 * 4 * 4, 1, 4 * 4, 4)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("function", [F.conv1d, F.conv_transpose1d])
+def test_depthwise_convolutions_of_signals_are_those_of_images(function, dtype, queue):
+    """oneDNN computes each channel of a signal by itself."""
+    x, w, b = (
+        F.astype(dpnp.ones(s, dtype="f4", sycl_queue=queue), dtype)
+        for s in ((2, 32, 40), (32, 1, 4), (32,))
+    )
+    with sycl_dnn.profile() as profile:
+        y = function(x, w, b, 2, 1, groups=32)
+    names = [r.implementation for r in profile.records if "convolution" in r.name]
+    if queue.sycl_device.is_cpu and cpu_has_avx512():
+        assert all("dw" in n for n in names)
+    assert float(F.astype(y, "float32").asnumpy()[0, 0, 5]) == (5 if function is F.conv1d else 3)
+
+
 #: Shape of an image, outputs, stride, padding, groups.
 _POINTWISE = [
     ((2, 24, 7, 9), 6, (2, 3), 0, 1),
