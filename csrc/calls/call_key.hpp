@@ -31,6 +31,8 @@ struct ArrayTypes {
     // Converts between dpnp.ndarray and usm_ndarray; dpnp's own function for it is in Python.
     py::object array_of(py::handle ndarray) const;
     py::object wrapped(const py::object &array) const;
+    // The class of results; the first one if there are no inputs, whose rank is past the end.
+    py::handle memory_of(size_t rank) const { return memory[rank < memory.size() ? rank : 0]; }
 };
 
 // The key of a call, as plain bytes, and the arrays in its arguments.

@@ -103,7 +103,7 @@ void note_write(const UsmArray &fields) {
 py::object CallTable::run(const entry &e, CallKey &&key, py::handle given_out) const {
     const auto missed = py::reinterpret_borrow<py::object>(Py_NotImplemented);
     const CallPlan &plan = *e.plan;
-    const py::handle kind = types.memory[key.memory_rank];
+    const py::handle kind = types.memory_of(key.memory_rank);
     const Stream &stream = native<Stream>(e.stream.ptr());
     CallFrame frame(std::move(key), kind);
     if (!submit_call(types, plan, stream, native<ResultPool>(e.pool.ptr()), frame)) return missed;
@@ -125,7 +125,9 @@ void CallTable::remember(py::handle subject, py::handle args, py::handle kwargs,
     // The key includes the queue's address, which must not be reused for another queue.
     const auto is_array = [](const py::object &array) { return bool(array); };
     const auto first = std::find_if(key.arrays.begin(), key.arrays.end(), is_array);
-    key.holds.push_back(first->attr("sycl_queue"));
+    // A call that takes only seeds has a queue by its `out`.
+    const py::object &placed = first == key.arrays.end() ? key.out : *first;
+    key.holds.push_back(placed.attr("sycl_queue"));
     added.holds = std::move(key.holds);
     const auto shared = std::make_shared<entry>(std::move(added));
     std::shared_ptr<entry> &place = entries[key.bytes];

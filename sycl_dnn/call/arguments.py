@@ -118,7 +118,7 @@ class Collected:
         self.frozen: dict[int, Any] | None = None
         self.traced = False
         #: The seeds that were drawn for the call, in order.
-        self.drawn: list[bytes] = []
+        self.drawn: list[Seed] = []
 
     def token(self, value: Any) -> Any:
         """Return the part of ``value`` that a plan depends on, and note its arrays."""

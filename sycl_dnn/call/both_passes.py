@@ -90,7 +90,7 @@ class Differentiated:
         self.reverse = Executable(trace, later, grads, [*seed_storages, *saved])
         trace.end()
         # The forward pass returns them, since a seed must not be drawn again.
-        self.reverse.captured, self.reverse.numbers = [], []
+        self.reverse.give_captured()
         trace.tape = []  # executables keep the trace
 
     def nested(self, gradients: Sequence[Any]) -> tuple[Any, ...]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from sycl_dnn import tree
 from sycl_dnn.trace import allocation, functions, nested_arguments
-from sycl_dnn.trace.frozen import Frozen, Seed
+from sycl_dnn.trace.frozen import Seed
 from sycl_dnn.trace.values import Tensor
 
 Values = Sequence[float]
@@ -160,6 +160,10 @@ class FromNumber:
         self._evaluate = evaluate
         self.dtype = np.dtype(dtype)
 
+    def drawn(self, values: Values) -> Seed:
+        """Return the value for a call whose numbers these are, on which no plan depends."""
+        return Seed(self._evaluate(values), self.dtype)
+
     def array(self, values: Values, queue: Any) -> Any:
         """Return a new array without axes; nothing else writes to it."""
         return allocation.scalar(self._evaluate(values), self.dtype, queue)
@@ -210,7 +214,7 @@ def takes_numbers(name: str, values: Sequence[Any]) -> bool:
 class Tail:
     """The arguments of a program that follow those of the call."""
 
-    __slots__ = ("_entries", "_numbers", "held", "used")
+    __slots__ = ("_entries", "used")
 
     def __init__(self, tail: Mapping[int, int | FromNumber], first: int, last: int) -> None:
         #: Numbers of the held arrays that are read, in order.
@@ -220,36 +224,13 @@ class Tail:
         while entries and entries[-1] is None:
             entries.pop()
         self._entries = [place[e] if isinstance(e, int) else e for e in entries]
-        self._numbers = any(isinstance(e, FromNumber) for e in entries)
-        held = [e for e in self._entries if isinstance(e, int)]
-        #: The index of each entry among those; None if there are entries of another kind.
-        self.held = held if len(held) == len(self._entries) else None
 
-    def complete(self, call: Any, held: Sequence[Any], queue: Any) -> list[Any]:
-        """Return the arrays of a call with those that follow; note held ones in ``call``."""
-        entries = self._entries
-        if not entries:
-            return call.arrays
-        arrays = list(call.arrays)
-        for entry in entries:
-            if entry is None:  # a seed: drawn when the program runs
-                arrays.append(None)
-            elif isinstance(entry, FromNumber):
-                arrays.append(entry.array(call.numbers, queue))
-            else:
-                arrays.append(_held_array(held[entry], call, len(arrays)))
-        del call.objects[len(call.arrays) :]
-        call.objects += [held[e] if isinstance(e, int) else None for e in entries]
-        return arrays
-
-
-def _held_array(value: Any, call: Any, index: int) -> Any:
-    if isinstance(value, Seed):
-        return value.bytes()
-    array = value.get_array() if hasattr(value, "get_array") else value
-    if isinstance(value, Frozen):
-        call.frozen = {**(call.frozen or {}), index: value}
-    return array
+    def values(self, numbers: Values, held: Sequence[Any]) -> list[Any]:
+        """Return what follows the arrays of a call: held arrays, numbers, None for seeds."""
+        return [
+            e.drawn(numbers) if isinstance(e, FromNumber) else None if e is None else held[e]
+            for e in self._entries
+        ]
 
 
 def numbered(trace: Any, value: Any, static: frozenset[int]) -> Any:

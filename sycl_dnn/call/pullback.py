@@ -128,7 +128,7 @@ class Differential(HeldPlan):
 
     reverse = Pullback
 
-    def __init__(self, both: Differentiated, tail: Tail) -> None:
+    def __init__(self, both: Differentiated, tail: Tail | None) -> None:
         super().__init__(both.forward, both.form, tail)
         self.both = both
         gradients = both.nested(results(len(both.reverse.results)))

@@ -29,7 +29,7 @@ from sycl_dnn.call.running_function import RunningFunction
 from sycl_dnn.program.executable import Executable
 from sycl_dnn.program.segments import finalized, live_steps
 from sycl_dnn.trace import nested_arguments, policy
-from sycl_dnn.trace.frozen import Seed, argument_of
+from sycl_dnn.trace.frozen import Frozen, Seed, argument_of
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.refusals import VALUES
 from sycl_dnn.trace.trace_state import placement_error
@@ -44,31 +44,51 @@ class HeldPlan(Plan):
 
     Attributes
     ----------
-    tail : Tail
+    tail : Tail or None
+        None: the executable takes the arrays of the call only, and draws seeds itself.
     subject : tuple
         Key of the plan in the table of calls, which does not keep it alive.
     """
 
-    def __init__(self, executable: Executable, form: Any, tail: Tail) -> None:
-        super().__init__(executable, form, tail.held is not None and not executable.seeds)
-        self.tail = tail
-        self.subject = (object(),)
+    def __init__(self, executable: Executable, form: Any, tail: Tail | None) -> None:
         #: Seeds by number of the argument. They are drawn once in a call, which may run several
         #: plans: values that the function reads are those of its result.
-        self._seeds = [(i, v) for i, v, _ in executable.captured if isinstance(v, Seed)]
-        executable.captured = [c for c in executable.captured if not isinstance(c[1], Seed)]
+        self._seeds = [] if tail is None else executable.give_seeds()
+        super().__init__(executable, form)
+        self.tail = tail
+        self.subject = (object(),)
+
+    def given(self, placed: PlacedCall, held: Sequence[Any]) -> list[Any]:
+        """Return the arguments: arrays of a call, its numbers and seeds, and the arrays held."""
+        call = placed.call
+        if self.tail is None:
+            return call.objects
+        values = [*call.objects[: len(call.arrays)], *self.tail.values(call.numbers, held)]
+        if not self._seeds:
+            return values
+        drawn = call.drawn
+        drawn += [seed.drawn() for _, seed in self._seeds[len(drawn) :]]
+        values += [None] * (self._seeds[-1][0] + 1 - len(values))
+        for (number, _), value in zip(self._seeds, drawn, strict=False):
+            values[number] = value
+        return values
 
     def arrays(self, placed: PlacedCall, held: Sequence[Any]) -> list[Any]:
-        """Return the arrays of a call, its numbers and seeds, and the arrays held."""
-        arrays = self.tail.complete(placed.call, held, placed.queue)
-        if not self._seeds:
-            return arrays
-        drawn = placed.call.drawn
-        drawn += [seed.bytes() for _, seed in self._seeds[len(drawn) :]]
-        arrays = [*arrays, *[None] * (self._seeds[-1][0] + 1 - len(arrays))]
-        for (number, _), value in zip(self._seeds, drawn, strict=False):
-            arrays[number] = value
-        return arrays
+        """Return the arrays of ``given``, which is noted in the call."""
+        call, n_given = placed.call, len(placed.call.arrays)
+        call.objects = self.given(placed, held)
+        frozen = {
+            i: v for i, v in enumerate(call.objects) if i >= n_given and isinstance(v, Frozen)
+        }
+        if frozen:
+            call.frozen = {**(call.frozen or {}), **frozen}
+        return [*call.arrays, *[_array_of(v, placed.queue) for v in call.objects[n_given:]]]
+
+
+def _array_of(value: Any, queue: Any) -> Any:
+    if isinstance(value, Seed):
+        return value.array(queue)
+    return value.get_array() if hasattr(value, "get_array") else value
 
 
 class Recording(RunningFunction):

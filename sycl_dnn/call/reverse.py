@@ -199,7 +199,7 @@ def _run_operation(request: Request, placed: PlacedCall, key: Any) -> Any:
                 result = body(*traced_args, **traced_kwargs)
             name = request.shown_name
             both = Differentiated(trace, name, result, traced_args, wrt, has_aux)
-            return Differential(both, Tail({}, 0, 0))
+            return Differential(both, None)
 
         plan = cache.plans.make(key, build)
     result = placed.run(plan)
@@ -231,8 +231,8 @@ def _run_plan(
 ) -> Any:
     """Run the plan of a user's function."""
     if plan.call_plan is not None:
-        read = (*placed.call.objects, *[held[n] for n in plan.tail.held or ()])
-        result = _repeat(plan.subject, read, {}, None)
+        given = tuple(plan.given(placed, held))
+        result = _repeat(plan.subject, given, {}, None)
         if result is not NotImplemented:
             return result
     if is_cached:
@@ -240,7 +240,7 @@ def _run_plan(
     result = placed.run(plan, held)
     if plan.call_plan is not None:
         arrays = list(plan.arrays(placed, held))
-        placed.remember(cache.plans, plan.subject, read, {}, key, plan, arrays)
+        placed.remember(cache.plans, plan.subject, given, {}, key, plan, arrays)
     return result
 
 

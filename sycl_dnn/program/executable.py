@@ -233,6 +233,18 @@ class Executable:
         captured = {self._registers[id(tensor.storage)] for *_, tensor in self.captured}
         return captured == set(range(self.n_given, self._n_arguments))
 
+    def give_seeds(self) -> list[tuple[int, Seed]]:
+        """Let calls pass the captured seeds, too; return them by number of the argument."""
+        seeds = [(number, value) for number, value, _ in self.captured if isinstance(value, Seed)]
+        self.captured = [c for c in self.captured if not isinstance(c[1], Seed)]
+        self._find_short_ways()
+        return seeds
+
+    def give_captured(self) -> None:
+        """Let calls pass all that is captured, as arrays."""
+        self.captured, self.numbers = [], []
+        self._find_short_ways()
+
     def register(self, storage: Storage) -> int:
         """Return the register of a storage, adding one if it is new."""
         if id(storage) not in self._registers:

@@ -130,13 +130,17 @@ class Seed:
 
     __slots__ = ("dtype", "value")
 
-    def __init__(self, value: int, dtype: str = "int64") -> None:
+    def __init__(self, value: int, dtype: Any = "int64") -> None:
         self.value = value
         self.dtype = dtype
 
+    def drawn(self) -> Seed:
+        """Return the seed whose value one call has."""
+        return self
+
     def bytes(self) -> bytes:
         """Return the value as the device reads it."""
-        return np.array(self.value, dtype=self.dtype).tobytes()
+        return np.array(self.drawn().value, dtype=self.dtype).tobytes()
 
     def array(self, queue: Any) -> Any:
         """Return the value for one call, as a usm_ndarray without axes."""

@@ -80,3 +80,55 @@ def test_memory_of_seeds_is_reused_only_after_the_work(queue):
         expected = F.dropout(x)
         queue.wait()
         assert bool((result == expected).all())
+
+
+def _scaled(x, scale=1.0):
+    return F.sum(F.dropout(x) * x * scale)
+
+
+def _with_value(x):
+    dropped = F.dropout(x)
+    return F.sum(F.dropout(x) * (x if float(dropped.sum()) < 0 else dropped))
+
+
+@pytest.mark.parametrize("function", [_scaled, _with_value])
+def test_gradients_are_repeated(function, x, clean_cache):
+    step = sycl_dnn.value_and_grad(function)
+    first = drawn(lambda x: step(x)[1], x)
+    hits = plans.calls.hits
+    again = drawn(lambda x: step(x)[1], x)
+    assert plans.calls.hits >= hits + len(again)
+    assert unlike(first)
+    np.testing.assert_array_equal(first, again)
+    assert sycl_dnn.vjp(function, x)[1]._plan.again is not None
+
+
+def test_gradients_with_numbers_are_repeated(x, clean_cache):
+    step = sycl_dnn.value_and_grad(_scaled)
+    for scale in (0.5, 0.25, 2.0, 3.0):
+        step(x, scale)
+    hits = plans.calls.hits
+    sycl_dnn.manual_seed(5)
+    results = [step(x, scale) for scale in (1.0, 4.0, 6.0)]
+    assert plans.calls.hits >= hits + 3
+    for (value, gradient), scale in zip(results, (1.0, 4.0, 6.0), strict=True):
+        assert float(gradient.max()) == 4 * scale
+        assert float(gradient.sum()) == 2 * float(value)
+
+
+def test_a_seed_is_captured(x, clean_cache):
+    seeds = iter(range(9))
+    step = sycl_dnn.value_and_grad(
+        lambda x: F.sum(F.dropout(x, seed=sycl_dnn.Seed(next(seeds))) * x)
+    )
+    gradients = [dpnp.asnumpy(step(x)[1]) for _ in range(3)]
+    assert unlike(gradients)
+    for seed, gradient in enumerate(gradients):
+        expected = dpnp.asnumpy(F.dropout(x, seed=seed)) * 2
+        np.testing.assert_array_equal(gradient, expected)
+
+
+def test_vjp_of_an_operation_that_draws(x, clean_cache):
+    values = F.randn(4, 8, device=x.sycl_queue)
+    first = [dpnp.asnumpy(sycl_dnn.vjp(F.rrelu, values, training=True)[0]) for _ in range(3)]
+    assert unlike(first)

@@ -127,7 +127,7 @@ class NextSeed(Seed):
     def __init__(self) -> None:
         super().__init__(0)
 
-    def bytes(self) -> bytes:
+    def drawn(self) -> Seed:
         """Return the next seed of the sequence.
 
         Raises
@@ -138,7 +138,7 @@ class NextSeed(Seed):
         trace = running_trace()
         if trace is not None and not hasattr(trace, "evaluated"):  # one that runs on each call
             raise NeedsArrays(_DRAWN_ONCE)
-        return np.int64(next_seed()).tobytes()
+        return Seed(next_seed())
 
 
 def _dropped(x: Tensor, p: float, seed: Tensor) -> Tensor:
