@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import subprocess
@@ -90,8 +91,11 @@ def default_queue(device: Any = None) -> dpctl.SyclQueue:
     >>> dpnp.ones(2, sycl_queue=queue).sycl_queue == queue
     True
     """
-    if device is not None:
-        return _queue_on(device)
+    return _first_queue() if device is None else _queue_on(device)
+
+
+@functools.cache  # the devices of a process do not change
+def _first_queue() -> dpctl.SyclQueue:
     for kind in ("gpu", "cpu"):
         devices = usable_devices(kind)
         if devices:

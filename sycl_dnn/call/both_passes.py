@@ -90,7 +90,8 @@ class Differentiated:
         self.reverse = Executable(trace, later, grads, [*seed_storages, *saved])
         trace.end()
         # The forward pass returns them, since a seed must not be drawn again.
-        self.reverse.give_captured()
+        self.reverse.give()
+        self.reverse.numbers = []
         trace.tape = []  # executables keep the trace
 
     def nested(self, gradients: Sequence[Any]) -> tuple[Any, ...]:

@@ -53,10 +53,14 @@ class HeldPlan(Plan):
     def __init__(self, executable: Executable, form: Any, tail: Tail | None) -> None:
         #: Seeds by number of the argument. They are drawn once in a call, which may run several
         #: plans: values that the function reads are those of its result.
-        self._seeds = [] if tail is None else executable.give_seeds()
+        self._seeds = [] if tail is None else executable.give(Seed)
         super().__init__(executable, form)
         self.tail = tail
         self.subject = (object(),)
+
+    def held(self, captured: Sequence[Any]) -> list[Any]:
+        """Return those of the arrays that a run captured that the executable takes."""
+        return [] if self.tail is None else [captured[n] for n in self.tail.used]
 
     def given(self, placed: PlacedCall, held: Sequence[Any]) -> list[Any]:
         """Return the arguments: arrays of a call, its numbers and seeds, and the arrays held."""
@@ -299,10 +303,11 @@ class Recording(RunningFunction):
             steps = _without_updates(trace, finals[0], name)
             executable = Executable(trace, steps, finals, list(trace.arguments))
             _, form = nested_arguments.result_of(real, name)
-            plan = HeldPlan(executable, form, Tail(trace.tail, self.n_given, len(trace.arguments)))
+            tail = Tail(trace.tail, self.n_given, len(trace.arguments))
+            plan = HeldPlan(executable, form, tail)
             if self.point is not None:
                 self.point.plans[key] = plan
-        return self._placed.run(plan, [self.held[n] for n in plan.tail.used])
+        return self._placed.run(plan, plan.held(self.held))
 
     @property
     def n_given(self) -> int:

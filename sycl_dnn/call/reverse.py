@@ -278,7 +278,7 @@ def _record_user_function(
             )
             recording.keep(plan)
             cache.plans.missed(key)
-        return plan, [recording.held[n] for n in plan.tail.used], is_cached, changes
+        return plan, plan.held(recording.held), is_cached, changes
     except MixedTraces as mixed:
         raise mixed.without(recording) from None
     finally:

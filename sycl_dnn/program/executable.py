@@ -233,17 +233,12 @@ class Executable:
         captured = {self._registers[id(tensor.storage)] for *_, tensor in self.captured}
         return captured == set(range(self.n_given, self._n_arguments))
 
-    def give_seeds(self) -> list[tuple[int, Seed]]:
-        """Let calls pass the captured seeds, too; return them by number of the argument."""
-        seeds = [(number, value) for number, value, _ in self.captured if isinstance(value, Seed)]
-        self.captured = [c for c in self.captured if not isinstance(c[1], Seed)]
+    def give(self, kind: type = object) -> list[tuple[int, Any]]:
+        """Let calls pass the captured values of a class; return them by number of the argument."""
+        given = [(number, value) for number, value, _ in self.captured if isinstance(value, kind)]
+        self.captured = [c for c in self.captured if not isinstance(c[1], kind)]
         self._find_short_ways()
-        return seeds
-
-    def give_captured(self) -> None:
-        """Let calls pass all that is captured, as arrays."""
-        self.captured, self.numbers = [], []
-        self._find_short_ways()
+        return given
 
     def register(self, storage: Storage) -> int:
         """Return the register of a storage, adding one if it is new."""

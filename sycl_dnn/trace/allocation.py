@@ -81,6 +81,19 @@ class Blank(NamedTuple):
         return usm_ndarray(shape, dtype=self.dtype, buffer=memory, strides=self.strides)
 
 
+_placing: dict[Any, Any] = {}
+
+
+def place_on(queue: Any) -> Any:
+    """Return an array on a queue for functions that take nothing else; its value is not read."""
+    array = _placing.get(queue)
+    if array is None:
+        if len(_placing) >= _MAX_QUEUES:
+            _placing.clear()
+        array = _placing[queue] = dpnp.empty((), dtype="f4", sycl_queue=queue)
+    return array
+
+
 def scalar(value: float, dtype: np.dtype, queue: Any) -> Any:
     """Return a new usm_ndarray without axes containing a number; written without a submission."""
     return scalar_of_bytes(np.array(value, dtype).tobytes(), dtype, queue)

@@ -130,7 +130,7 @@ class Seed:
 
     __slots__ = ("dtype", "value")
 
-    def __init__(self, value: int, dtype: Any = "int64") -> None:
+    def __init__(self, value: float, dtype: Any = "int64") -> None:
         self.value = value
         self.dtype = dtype
 

@@ -7,29 +7,29 @@ import functools
 import inspect
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import dpnp
+import numpy as np
 from dpctl.memory import USMAllocationError
 from dpnp.exceptions import ExecutionPlacementError
 
-from sycl_dnn._dpnp import in_dtype
 from sycl_dnn.call import torch_keywords
 from sycl_dnn.call.operation import named, operation
 from sycl_dnn.device import default_queue
 from sycl_dnn.errors import OutOfMemory
-from sycl_dnn.functional.arithmetic.convert import asarray, constant_call, converted
+from sycl_dnn.functional.arithmetic.convert import constant_call, converted
 from sycl_dnn.functional.shape.reshaping import checked_int
 from sycl_dnn.ir.node import Node, number
 from sycl_dnn.kernels.expression import REGISTERS
 from sycl_dnn.lower.complex_values import joined
 from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
-from sycl_dnn.ops.arithmetic import EQ, cast
+from sycl_dnn.ops.arithmetic import EQ, LT, cast
 from sycl_dnn.ops.arithmetic import where as select
 from sycl_dnn.ops.creation import iota
 from sycl_dnn.ops.shape import broadcast_to
-from sycl_dnn.trace.module_arrays import in_manner
+from sycl_dnn.trace import allocation
 from sycl_dnn.trace.trace_state import running_trace
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import filled
@@ -37,6 +37,11 @@ from sycl_dnn.trace.views import filled
 if TYPE_CHECKING:
     from sycl_dnn.trace.array import Array
 
+#: Kernels count elements in 32 bits.
+_MANY = 1 << 31
+F = TypeVar("F", bound=Callable[..., Any])
+#: By name: returns a traced array, ``definition(trace, *values)``.
+_DEFINITIONS: dict[str, Callable[..., Tensor]] = {}
 #: ``function(queue)`` returns a new array.
 Maker = Callable[[Any], dpnp.ndarray]
 
@@ -124,14 +129,40 @@ def check_place(name: str, trace: Any, device: Any) -> None:
         )
 
 
-def created(name: str, shape: tuple[int, ...], dtype: str, device: Any, make: Maker) -> Any:
-    """Create an array, or record its creation; ``make`` uses the wide dtype."""
+def _definition(function: F) -> F:
+    _DEFINITIONS[function.__name__] = function
+    return function
+
+
+@operation
+def _created(place, definition, *values):
+    return _DEFINITIONS[definition](place.trace, *values)
+
+
+def place_of(name: str, shape: tuple[int, ...], queue: Any) -> dpnp.ndarray:
+    """Return an array on the queue where one of this shape is created.
+
+    Raises
+    ------
+    OutOfMemory
+        The device has less memory than elements.
+    """
+    count = math.prod(shape)
+    if count >= _MANY and count > queue.sycl_device.global_mem_size:
+        raise OutOfMemory(f"{name}: no device memory for the array")
+    return allocation.place_on(queue)
+
+
+def created(
+    name: str, shape: tuple[int, ...], device: Any, definition: Callable[..., Tensor], *values: Any
+) -> Any:
+    """Create an array, or record its creation."""
     trace = running_trace()
     if trace is None:
-        array = make(default_queue(device))
-        return asarray(array, dtype) if dtype in dtypes.CARRIED else in_manner(array)
+        place = place_of(name, shape, default_queue(device))
+        return _created(place, definition.__name__, *values)
     check_place(name, trace, device)
-    return recorded(name, trace, shape, dtype, make)
+    return definition(trace, *values)
 
 
 def recorded(name: str, trace: Any, shape: tuple[int, ...], dtype: str, make: Maker) -> Tensor:
@@ -140,28 +171,31 @@ def recorded(name: str, trace: Any, shape: tuple[int, ...], dtype: str, make: Ma
     return converted(tensor, dtype)
 
 
-def _is_computed(dtype: str) -> bool:
-    """Whether kernels can create arrays of a dtype."""
-    return dtype in REGISTERS
+def _is_computed(dtype: str, shape: tuple[int, ...] = ()) -> bool:
+    """Whether kernels can create arrays of a dtype and shape."""
+    return dtype in REGISTERS and math.prod(shape) < _MANY
 
 
-def _check_value(name: str, value: Any, dtype: str) -> None:
+def _check_value(name: str, value: Any, dtype: str, argument: str = "fill_value") -> None:
     """Raise TypeError for a complex number in a real array."""
     if isinstance(value, complex) and not dtypes.is_complex(dtype):
-        raise TypeError(f"{name}: fill_value must be real for dtype {dtype}, got {value}")
+        raise TypeError(f"{name}: {argument} must be real for dtype {dtype}, got {value}")
 
 
-def filled_in(
-    name: str, trace: Any, shape: tuple[int, ...], value: Any, dtype: str, device: Any = None
-) -> Tensor:
+def _of_parts(definition: Callable[..., Tensor], dtype: str, *numbers: Any) -> Tensor:
+    """Return complex numbers; ``definition`` accepts the parts of numbers, and their dtype."""
+    part = dtypes.part_of(dtype)
+    return joined(
+        definition(*[n.real for n in numbers], part), definition(*[n.imag for n in numbers], part)
+    )
+
+
+@_definition
+def filled_in(trace: Any, name: str, shape: tuple[int, ...], value: Any, dtype: str) -> Tensor:
     """Record a constant array of any dtype."""
-    check_place(name, trace, device)
-    _check_value(name, value, dtype)
     if dtypes.is_complex(dtype):
-        part = dtypes.part_of(dtype)
-        real, imag = (filled_in(name, trace, shape, v, part) for v in (value.real, value.imag))
-        return joined(real, imag)
-    if _is_computed(dtype):
+        return _of_parts(lambda v, part: filled_in(trace, name, shape, v, part), dtype, value)
+    if _is_computed(dtype, shape):
         return computed(lambda number: broadcast_to(number, shape), filled(trace, value, (), dtype))
     wide = wide_of(dtype)
     return recorded(
@@ -178,15 +212,9 @@ def wide_of(dtype: str) -> str:
 def _filled(
     name: str, shape: tuple[int, ...], value: Any, dtype: Any, device: Any
 ) -> dpnp.ndarray | Array:
-    dtype, trace = dtypes.name_of(dtype), running_trace()
+    dtype = dtypes.name_of(dtype)
     _check_value(name, value, dtype)
-    if trace is not None:
-        return filled_in(name, trace, shape, value, dtype, device)
-    wide = wide_of(dtype)
-    return created(
-        name, shape, dtype, device,
-        lambda queue: dpnp.full(shape, value, dtype=wide, sycl_queue=queue),
-    )  # fmt: skip
+    return created(name, shape, device, filled_in, name, shape, value, dtype)
 
 
 @documented(dtype="float32 by default", returns="array (*size)")
@@ -242,21 +270,18 @@ def eye(
         Number of columns; ``n`` by default.
     """
     shape = shape_of("eye", (n, n if m is None else m))
-    dtype, trace = dtypes.name_of(dtype or "float32"), running_trace()
-    if trace is not None and _is_computed(dtype):
-        check_place("eye", trace, device)
+    return created("eye", shape, device, _diagonal, shape, dtypes.name_of(dtype or "float32"))
 
-        def definition(one: Node) -> Node:
-            is_diagonal = EQ(iota(shape[0], 0, 2), iota(shape[1], 1, 2))
-            return select(is_diagonal, one, number(0, dtype))
 
-        return computed(definition, filled(trace, 1, (), dtype))
-    wide = wide_of(dtype)
+@_definition
+def _diagonal(trace: Any, shape: tuple[int, int], dtype: str) -> Tensor:
+    kernel_dtype = dtype if _is_computed(dtype) else "float32"
 
-    def make(queue: Any) -> dpnp.ndarray:
-        return dpnp.eye(*shape, dtype=wide, sycl_queue=queue)
+    def definition(one: Node) -> Node:
+        is_diagonal = EQ(iota(shape[0], 0, 2), iota(shape[1], 1, 2))
+        return select(is_diagonal, one, number(0, kernel_dtype))
 
-    return created("eye", shape, dtype, device, make)
+    return converted(computed(definition, filled(trace, 1, (), kernel_dtype)), dtype)
 
 
 def _dtype_of(*numbers: Any) -> str:
@@ -312,21 +337,19 @@ def arange(
         raise ValueError(f"arange: step must lead from {start} to {end}, got {step}")
     dtype = dtypes.name_of(dtype or ("int64" if _dtype_of(start, end, step) != "float32"
                                     else "float32"))  # fmt: skip
-    count, trace = _count(start, end, step), running_trace()
+    count = _count(start, end, step)
+    return created("arange", (count,), device, _steps, count, start, step, dtype)
+
+
+@_definition
+def _steps(trace: Any, count: int, start: float, step: float, dtype: str) -> Tensor:
+    kernel_dtype = dtype if _is_computed(dtype) else "float32"
     step_dtype = "int64" if isinstance(start + step, int) else "float32"
-    if trace is not None and _is_computed(dtype):
-        check_place("arange", trace, device)
-        return computed(
-            lambda first, each: cast(cast(iota(count), step_dtype) * each + first, dtype),
-            filled(trace, start, (), step_dtype), filled(trace, step, (), step_dtype),
-        )  # fmt: skip
-    wide = wide_of(dtype)
-
-    def make(queue: Any) -> dpnp.ndarray:
-        steps = dpnp.arange(count, dtype=step_dtype, sycl_queue=queue)
-        return in_dtype(steps * step + start, wide)
-
-    return created("arange", (count,), dtype, device, make)
+    values = computed(
+        lambda first, each: cast(cast(iota(count), step_dtype) * each + first, kernel_dtype),
+        filled(trace, start, (), step_dtype), filled(trace, step, (), step_dtype),
+    )  # fmt: skip
+    return converted(values, dtype)
 
 
 def _count(start: float, end: float, step: float) -> int:
@@ -352,15 +375,38 @@ def linspace(
     """
     count = checked_int("linspace", "steps", steps, 0)
     dtype = dtypes.name_of(dtype or "float32")
-    wide = wide_of(dtype)
+    for argument, value in (("start", start), ("end", end)):
+        if not isinstance(value, (bool, int, float, complex, np.number)):
+            kind = type(value).__name__
+            raise TypeError(f"linspace: {argument} must be a number, got {kind}")
+        _check_value("linspace", value, dtype, argument)
+    return created("linspace", (count,), device, _from_both_ends, count, start, end, dtype)
 
-    def make(queue: Any) -> dpnp.ndarray:
-        computed_dtype = wide if dtypes.is_float(wide) else "int64"
-        return in_dtype(
-            dpnp.linspace(start, end, count, dtype=computed_dtype, sycl_queue=queue), wide
-        )
 
-    return created("linspace", (count,), dtype, device, make)
+@_definition
+def _from_both_ends(trace: Any, count: int, start: Any, end: Any, dtype: str) -> Tensor:
+    """Count the first half from ``start``, the second back from ``end``, as torch does."""
+    if dtypes.is_complex(dtype):
+        return _of_parts(
+            lambda first, last, part: _from_both_ends(trace, count, first, last, part),
+            dtype, start, end,
+        )  # fmt: skip
+    is_float = dtypes.is_float(dtype)
+    if not is_float:  # integers between integers, computed as floats and cut off
+        start, end = int(start), int(end)
+    wide = dtypes.wide(dtype) if is_float else "float64"
+    in_wide = np.dtype(wide).type
+    step = (in_wide(end) - in_wide(start)) / in_wide(max(count - 1, 1))
+
+    def definition(first: Node, last: Node, each: Node) -> Node:
+        index = iota(count)
+        up = first + cast(index, wide) * each
+        down = last - cast(number(count - 1, "int32") - index, wide) * each
+        is_first = LT(index, number(max(count // 2, 1), "int32"))
+        return select(is_first, up, down)
+
+    numbers = [filled(trace, float(v), (), wide) for v in (start, end, step)]
+    return converted(computed(definition, *numbers), dtype)
 
 
 # --- *_like
@@ -397,7 +443,8 @@ def _text_of_like(name: str, content: str, value: str = "") -> str:
 
 def _like(name: str, x: Tensor, value: Any, dtype: Any) -> Tensor:
     dtype = str(x.dtype) if dtype is None else dtypes.name_of(dtype)
-    return filled_in(name, x.trace, x.shape, value, dtype)
+    _check_value(name, value, dtype)
+    return filled_in(x.trace, name, x.shape, value, dtype)
 
 
 def _likeness(name: str, content: str, value: float) -> Any:

@@ -12,10 +12,16 @@ from sycl_dnn.device import default_queue
 from sycl_dnn.functional.activation.dropout import NextSeed, next_seed
 from sycl_dnn.functional.arithmetic.binary import mul, sub
 from sycl_dnn.functional.arithmetic.comparison import clamp, lt
-from sycl_dnn.functional.arithmetic.convert import asarray, astype
+from sycl_dnn.functional.arithmetic.convert import astype
 from sycl_dnn.functional.arithmetic.elementwise import log, neg
 from sycl_dnn.functional.complex_numbers.complex_parts import view_as_complex
-from sycl_dnn.functional.creation.factories import LIKE, check_place, documented, shape_of
+from sycl_dnn.functional.creation.factories import (
+    LIKE,
+    check_place,
+    documented,
+    place_of,
+    shape_of,
+)
 from sycl_dnn.functional.index.ordering import argsort, topk
 from sycl_dnn.functional.reduction.extremes import argmax
 from sycl_dnn.functional.shape.arrangement import broadcast_to
@@ -23,7 +29,6 @@ from sycl_dnn.functional.shape.reshaping import checked_int, unsqueeze
 from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops.random_bits import integers, normal, uniform
-from sycl_dnn.trace import allocation
 from sycl_dnn.trace.captured_inputs import of_this_call
 from sycl_dnn.trace.frozen import Seed
 from sycl_dnn.trace.module_arrays import in_manner
@@ -43,18 +48,20 @@ def _drawn_from(seed, shape, draw, values):
     return computed(lambda node: _DRAWS[draw](node, shape, *values), seed)
 
 
+@operation
+def _drawn_on(place, seed, shape, draw, values, dtype):
+    return astype(_drawn_from(seed, shape, draw, values), dtype)
+
+
 def _recorded(
-    trace: Any, queue: Any, shape: tuple[int, ...], draw: str, values: Any, drawn: str, dtype: str
+    name: str, trace: Any, queue: Any, shape: tuple[int, ...], draw: str, values: Any, dtype: str
 ) -> Any:
     """Draw numbers from the next seed and convert them, or record that every call does."""
     if trace is not None:
         # A trace keeps the seed object, which is evaluated in every call.
         return astype(_drawn_from(trace.capture(NextSeed()), shape, draw, values), dtype)
-    seed = allocation.wrap(Seed(next_seed()).array(queue))
-    # Not in the memory of the seed, which the host wrote.
-    keywords = {"out": dpnp.empty(shape, dtype=drawn, sycl_queue=queue)}
-    result = _drawn_from(seed, shape, draw, values, **keywords)
-    return in_manner(result if drawn == dtype else asarray(result, dtype))
+    place = place_of(name, shape, queue)
+    return _drawn_on(place, Seed(next_seed()), shape, draw, values, dtype)
 
 
 def _drawn(name: str, shape: tuple[int, ...], dtype: Any, trace: Any, queue: Any) -> Any:
@@ -66,7 +73,7 @@ def _drawn(name: str, shape: tuple[int, ...], dtype: Any, trace: Any, queue: Any
     if not dtypes.is_float(dtype):
         raise TypeError(f"{name}: dtype must be floating-point, got {dtype}")
     draw = "normal" if name.startswith("randn") else "uniform"
-    return _recorded(trace, queue, shape, draw, (dtype,), dtypes.wide(dtype), dtype)
+    return _recorded(name, trace, queue, shape, draw, (dtype,), dtype)
 
 
 def _new(name: str, size: tuple[Any, ...], dtype: Any, device: Any) -> Any:
@@ -144,7 +151,7 @@ def _of_integers(name: str, shape: Any, first: int, n: int, dtype: Any, device: 
     if trace is not None:
         check_place(name, trace, device)
     queue = default_queue(device) if trace is None else None
-    return _recorded(trace, queue, shape, "integers", (first, n), "int64", dtype)
+    return _recorded(name, trace, queue, shape, "integers", (first, n), dtype)
 
 
 _RAISES = "ValueError\n    The range is empty, or a size is negative."

@@ -199,7 +199,7 @@ def _values_like(name: str, argument: str, x: Tensor, value: Any, shape: tuple[i
         if not isinstance(value, (bool, int, float)):
             kind = type(value).__name__
             raise TypeError(f"{name}: {argument} must be an array or a number, got {kind}")
-        return filled_in(name, x.trace, shape, value, str(x.dtype))
+        return filled_in(x.trace, name, shape, value, str(x.dtype))
     if value.dtype != x.dtype:
         raise TypeError(f"{name}: {argument} must have dtype {x.dtype}, got {value.dtype}")
     return value

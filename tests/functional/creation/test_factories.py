@@ -8,6 +8,7 @@ import pytest
 
 import sycl_dnn
 from sycl_dnn import functional as F
+from sycl_dnn.call.cache import plans
 
 #: Calls as both libraries write them.
 CALLS = (
@@ -142,3 +143,53 @@ def test_copies_beyond_the_memory_of_the_device_are_refused():
     values = np.broadcast_to(np.float32(0), 2**44)
     with pytest.raises(sycl_dnn.OutOfMemory, match="^asarray: no device memory for the array"):
         sycl_dnn.asarray(values)
+
+
+_EAGER = [
+    lambda n: F.zeros(n, 3), lambda n: F.ones(n), lambda n: F.full((n,), 2.5), lambda n: F.eye(n),
+    lambda n: F.arange(n), lambda n: F.linspace(0, 1, n), lambda n: F.randn(n),
+    lambda n: F.rand(n, dtype="bfloat16"), lambda n: F.randint(0, 9, (n,)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("make", _EAGER)
+def test_repeated_creations_run_without_python(make, clean_cache):
+    first = make(5)
+    hits = plans.calls.hits
+    again = make(5)
+    assert plans.calls.hits == hits + 1
+    assert first is not again
+    assert first.usm_type == again.usm_type == "device"
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "int64", "complex64", "bfloat16"])
+@pytest.mark.parametrize("case", [(0, 1, 7), (-3.5, 20, 11), (5, -5, 4), (2, 9, 1), (0, 9, 2)])
+def test_linspace_counts_from_both_ends(case, dtype):
+    start, end, count = case
+    result = F.linspace(*case, dtype=dtype)
+    traced = sycl_dnn.compile(lambda x: F.linspace(*case, dtype=dtype))(F.ones(1))
+    assert str(result.dtype) == str(traced.dtype) == dtype
+    is_complex = dtype == "complex64"
+    values, same = (
+        dpnp.asnumpy(v if is_complex else F.astype(v, "float64")) for v in (result, traced)
+    )
+    np.testing.assert_array_equal(values, same)
+    if dtype.startswith("int"):
+        start, end = int(start), int(end)
+    step = (end - start) / max(count - 1, 1)
+    index = np.arange(count)
+    is_first = index < max(count // 2, 1)
+    expected = np.where(is_first, start + index * step, end - (count - 1 - index) * step)
+    if dtype.startswith("int"):
+        expected = np.trunc(expected)
+    tolerance = {"bfloat16": 0.005, "float64": 1e-15}.get(dtype, 1e-6)
+    np.testing.assert_allclose(values, expected, rtol=tolerance, atol=tolerance)
+    if count > 1:
+        assert values[-1] == end  # exactly
+
+
+def test_linspace_refuses_other_values():
+    with pytest.raises(TypeError, match="linspace: end must be a number, got str"):
+        F.linspace(0, "1", 3)
+    with pytest.raises(TypeError, match="linspace: start must be real for dtype float32"):
+        F.linspace(1j, 1, 3)
