@@ -29,7 +29,7 @@ from sycl_dnn.ops.arithmetic import EQ, LT, cast
 from sycl_dnn.ops.arithmetic import where as select
 from sycl_dnn.ops.creation import iota
 from sycl_dnn.ops.shape import broadcast_to
-from sycl_dnn.trace import allocation
+from sycl_dnn.trace import allocation, policy
 from sycl_dnn.trace.trace_state import running_trace
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import filled
@@ -160,7 +160,10 @@ def created(
     trace = running_trace()
     if trace is None:
         place = place_of(name, shape, default_queue(device))
-        return _created(place, definition.__name__, *values)
+        if not policy.current().debug_nans:
+            return _created(place, definition.__name__, *values)
+        with policy.using(debug_nans=False):  # a NaN is what the caller asks for
+            return _created(place, definition.__name__, *values)
     check_place(name, trace, device)
     return definition(trace, *values)
 

@@ -193,3 +193,8 @@ def test_linspace_refuses_other_values():
         F.linspace(0, "1", 3)
     with pytest.raises(TypeError, match="linspace: start must be real for dtype float32"):
         F.linspace(1j, 1, 3)
+
+
+def test_nan_may_be_asked_for():
+    with sycl_dnn.debug_nans():
+        assert bool(F.isnan(F.full((2,), float("nan"))).all())
