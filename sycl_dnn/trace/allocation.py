@@ -90,7 +90,7 @@ def place_on(queue: Any) -> Any:
     if array is None:
         if len(_placing) >= _MAX_QUEUES:
             _placing.clear()
-        array = _placing[queue] = dpnp.empty((), dtype="f4", sycl_queue=queue)
+        array = _placing[queue] = dpnp.empty(2, dtype="f4", sycl_queue=queue)
     return array
 
 
