@@ -88,6 +88,17 @@ def gaps_between_windows(pd: Any) -> bool:
     return any(by > n for by, n in zip(strides, kernel, strict=True))
 
 
+#: Columns of narrow depthwise kernels up to which oneDNN creates its fast primitive.
+MOST_NARROW_COLUMNS = 14
+
+
+def many_narrow_columns(pd: Any) -> bool:
+    """Match depthwise kernels of narrow types with columns whose code is generated without end."""
+    weights = pd.parameters["weights"]
+    is_narrow = weights.data_type is not _core.data_type.f32
+    return "brdgmm_dw" in pd.impl_info and is_narrow and weights.dims[-1] > MOST_NARROW_COLUMNS
+
+
 def signed_cells_in_tiles(pd: Any) -> bool:
     """Match recurrent cells over int8 in AMX tiles."""
     is_signed = pd.parameters["src_layer"].data_type is _core.data_type.s8

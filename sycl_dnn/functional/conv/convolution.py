@@ -24,6 +24,7 @@ from sycl_dnn.functional.conv.windows import (
     whole_number,
 )
 from sycl_dnn.lower.node_lowering import computed
+from sycl_dnn.onednn.avoidance import MOST_NARROW_COLUMNS
 from sycl_dnn.onednn.fault import cpu_has_avx512, narrow_lanes
 from sycl_dnn.ops.selection import pad
 from sycl_dnn.trace import layout
@@ -48,7 +49,17 @@ def widened(x: Tensor, axes: list[Axis], *tensors: Tensor | None) -> list[Any]:
     """Convert tensors to float32 if bfloat16 is slow or incorrect in oneDNN for these windows."""
     if x.dtype != "bfloat16" or not any(_is_unreliable(a, len(axes)) for a in axes):
         return [x, *tensors]
-    return [None if t is None else x.trace.convert(t, "float32") for t in (x, *tensors)]
+    return _wide(x, *tensors)
+
+
+def _wide(*tensors: Tensor | None) -> list[Any]:
+    return [None if t is None else t.trace.convert(t, "float32") for t in tensors]
+
+
+def _has_many_columns(x: Tensor, axes: list[Axis], groups: int) -> bool:
+    """Whether oneDNN would be slow for a narrow depthwise kernel, or never make its code."""
+    is_depthwise = 1 < groups == x.shape[1]
+    return is_depthwise and x.dtype in NARROW and axes[-1].kernel > MOST_NARROW_COLUMNS
 
 
 # --- Checks and recording, for any rank
@@ -197,10 +208,6 @@ def _layout_for(x: Tensor, axes: list[Axis], groups: int, n_out: int) -> str:
     return "row_major" if is_row_major and not is_channels_last else "channels_last"
 
 
-#: Columns of depthwise kernels of narrow elements for which oneDNN makes code: for 15 it may hang.
-_MOST_NARROW_COLUMNS = 13
-
-
 def as_images(
     x: Tensor, weight: Tensor, axes: list[Axis], groups: int, n_out: int
 ) -> tuple[Tensor, Tensor, list[Axis]]:
@@ -208,8 +215,7 @@ def as_images(
 
     oneDNN's fast implementations of depthwise convolutions are for images.
     """
-    is_slow = len(axes) == 1 and 1 < groups == x.shape[1] == n_out
-    if not is_slow or (x.dtype in NARROW and axes[0].kernel > _MOST_NARROW_COLUMNS):
+    if len(axes) > 1 or not 1 < groups == x.shape[1] == n_out:
         return x, weight, axes
     x, weight = (reshape(t, (*t.shape[:2], 1, t.shape[2])) for t in (x, weight))
     return x, weight, [Axis(1, 1), *axes]
@@ -286,7 +292,9 @@ def conv(
     x, axes = _surrounded(x, axes)
     x, axes = _subsampled(x, axes, groups)
     x, weight, axes = as_images(x, weight, axes, groups, n_out)
-    if x.trace.training:
+    if _has_many_columns(x, axes, groups):
+        x, weight, bias = _wide(x, weight, bias)
+    elif x.trace.training:
         x, weight, bias = widened(x, axes, weight, bias)
     if groups > 1:
         weight = reshape(weight, (groups, n_out // groups, *weight.shape[1:]))
