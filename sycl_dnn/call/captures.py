@@ -93,6 +93,18 @@ class Captures:
         self._reads, self._others = reads, tuple(map(_weakly, others))
         return True
 
+    def has_same_arrays(self) -> bool:
+        """Return whether reads still give these arrays, whatever else has changed."""
+        for read, key, value in self._reads:
+            arrays = _arrays_in(value)
+            try:
+                current = {id(a) for a in _arrays_in(read(key))} if arrays else set()
+            except Exception:
+                return False
+            if any(id(a) not in current for a in arrays):
+                return False
+        return True
+
     def named(self) -> list[str]:
         """Return the constants, arrays and objects that code reads, as text with their names."""
         names = [(_name(read, key), value) for read, key, value in self._reads]
@@ -107,13 +119,23 @@ def _name(read: Any, key: Any) -> str:
     return name if is_shown and not name.startswith("__") else ""
 
 
+def _arrays_in(value: Any) -> list[Any]:
+    """Return the arrays among the results of a read, which may be those of a container."""
+    found = value if value.__class__ is tuple else (value,)
+    return [v for v in map(_strong, found) if is_held(v)]
+
+
+def _strong(value: Any) -> Any:
+    return value() if value.__class__ is weakref.ref else value
+
+
 def _is_code(value: Any) -> bool:
-    value = value() if value.__class__ is weakref.ref else value
+    value = _strong(value)
     return isinstance(value, (types.FunctionType, type, types.ModuleType, *_PARTS))
 
 
 def _value_text(name: str, value: Any) -> str:
-    value = value() if value.__class__ is weakref.ref else value
+    value = _strong(value)
     if is_held(value):
         return f"{name}: {value.dtype} {tuple(value.shape)}"
     is_plain = value.__class__ in PLAIN or isinstance(value, np.generic)

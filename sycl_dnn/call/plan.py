@@ -110,7 +110,7 @@ class BoundPlan(BoundCall):
         bound = inspect.BoundArguments(self._signature, values)  # type: ignore[arg-type]
         collected = self._collected(bound.args, bound.kwargs)
         is_ours = arguments.operation_of(self._function) is not None
-        before = nothing_captured if is_ours else Captures(self._function)
+        before = None if is_ours else Captures(self._function)
         placed = PlacedCall(self._operation.name, collected, self._out)
         try:
             with policy.using(**self._policy._asdict()):
@@ -126,7 +126,8 @@ class BoundPlan(BoundCall):
             raise refusal(self._operation.name, cause, placed.queue, collected.arrays) from None
         # Of captures that were replaced meanwhile, the next call binds the new ones.
         captures = nothing_captured if is_ours else Captures(self._function)
-        self._check = captures if before() else lambda *_: False
+        is_same = before is None or before.has_same_arrays()
+        self._check = captures if is_same else lambda *_: False
         self._fill(plan, placed)
 
     def _collected(self, args: Any, kwargs: Any) -> Collected:

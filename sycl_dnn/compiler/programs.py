@@ -213,8 +213,9 @@ class Programs:
             if self._fallback == "error":
                 raise lack.error from None
             return lack, Captures(subject, call.others)
-        # A program whose captures were replaced while it was made is for this call only.
-        are_unwritten = self._pool.sources.are_unwritten if before() else lambda: False
+        # A program whose arrays another thread replaced while it was made is for this call only.
+        is_same = before.has_same_arrays()
+        are_unwritten = self._pool.sources.are_unwritten if is_same else lambda: False
         lowered.check = Captures(subject, call.others, are_unwritten)
         trace.end()
         return lowered, lowered.check

@@ -289,14 +289,9 @@ class Executable:
         return Segment(engine, steps, self._registers)
 
     def run(
-        self,
-        queue: Any,
-        stream: Any,
-        arguments: list[Any],
-        kind: Any,
-        outs: dict[int, Any] | None = None,
-        frozen: dict[int, Any] | None = None,
-    ) -> list[Any]:
+        self, queue: Any, stream: Any, arguments: list[Any], kind: Any,
+        outs: dict[int, Any] | None = None, frozen: dict[int, Any] | None = None,
+    ) -> list[Any]:  # fmt: skip
         """Submit, and return the registers.
 
         Parameters
@@ -320,9 +315,7 @@ class Executable:
         self.submit(stream, stages, [*(outs or {}).values(), *changed])
         return registers
 
-    def submit(
-        self, stream: Any, stages: Sequence[Callable[[], Any]], written: Sequence[Any] = ()
-    ) -> None:
+    def submit(self, stream: Any, stages: Sequence[Callable[[], Any]], written: Any = ()) -> None:
         """Run the stages in order; then, as others may read them before, record what they wrote."""
         try:
             self._submit(stream, stages)

@@ -257,3 +257,20 @@ def test_writes_of_utilities_to_plain_arrays_are_seen():
             np.testing.assert_allclose(
                 compiled(x).asnumpy(), F.linear(x, weight, bias).asnumpy(), rtol=2e-5, atol=2e-5
             )
+
+
+@pytest.mark.parametrize("way", ["compile", "plan"])
+def test_what_a_function_changes_itself_does_not_count(way):
+    """It runs once, so its counters count once."""
+    calls, counted = [], {"calls": 0}
+
+    def function(x):
+        calls.append(x.shape)
+        counted["calls"] += 1
+        return F.relu(x)
+
+    x = F.ones(4, 3)
+    repeated = sycl_dnn.compile(function) if way == "compile" else sycl_dnn.plan(function, x)
+    for _ in range(3):
+        repeated(*[x] * (way == "compile"))
+    assert counted["calls"] == len(calls) == 1

@@ -262,7 +262,8 @@ if not os.fork():
 os.wait()
 """
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert run.stdout == "refused\n", run.stderr
+    # The parent keeps at its end what it has built and not used.
+    assert run.stdout.startswith("refused\n"), run.stderr
 
 
 OPENCL_C = """__kernel void ones(__global float *x) { vstore16((float16)1, 0, x); }
