@@ -36,6 +36,9 @@ def vmap(
 ) -> Callable[..., Any]:  # fmt: skip
     """Return a function of a batch, as ``sycl_dnn.vmap``; the batch is one program, never chunks.
 
+    Unlike in torch, numbers that the function draws for itself (``rand``), not for a mapped array
+    (``dropout``, ``rand_like``), are those of all samples; draw them from ``rand_like``.
+
     Raises
     ------
     ValueError
