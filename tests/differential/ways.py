@@ -189,15 +189,25 @@ def call_all(
         if reference.gradients is not None:
             _call_transformed(caller, reference)
         if caller.can_be_batched:
-            caller.check("onnx", lambda: _exported(caller), caller.outputs(reference))
+            _call_exported(caller, reference)
     return caller
 
 
-def _exported(caller: Caller) -> tuple[Any, ...]:
-    """Return the results of the program as an ONNX model."""
+def _call_exported(caller: Caller, reference: Reference) -> None:
+    """Run the program as an ONNX model, if it has the form of one."""
     args = tuple(caller.args.values())
-    made = sycl_dnn.onnx.load(sycl_dnn.onnx.export(caller.function, *args))(*args)
-    return made if isinstance(made, tuple) else (made,)
+
+    def call() -> tuple[Any, ...]:
+        made = sycl_dnn.onnx.load(model)(*args)
+        return made if isinstance(made, tuple) else (made,)
+
+    try:
+        model = sycl_dnn.onnx.export(caller.function, *args)
+    except Exception as error:
+        if not is_refusal(error):
+            caller.findings.append(Finding("onnx", "crash", f"{type(error).__name__}: {error}"))
+        return
+    caller.check("onnx", call, caller.outputs(reference))
 
 
 def _call_plainly(caller: Caller, reference: Reference, other: Reference) -> None:
