@@ -115,7 +115,7 @@ class Seed:
 
     Parameters
     ----------
-    value : int
+    value : int or float
     dtype : str
         Dtype of the scalar that the device reads.
 

@@ -172,9 +172,7 @@ def test_weights_that_another_thread_loads_during_the_first_call_are_seen():
         def forward(self, x):
             y = net(x)
             while waiting:
-                thread = threading.Thread(target=waiting.pop())
-                thread.start()
-                thread.join()
+                in_a_thread(waiting.pop())
             return y
 
     layer, x = Loading(), F.ones(4, 3)
