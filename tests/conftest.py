@@ -59,7 +59,8 @@ def pytest_addoption(parser):
 
 def _is_wanted(item, device, part, parts):
     of = getattr(getattr(item, "callspec", None), "params", {})
-    if device and device not in (of.get("queue"), of.get("kind")):
+    kinds = of.get("queue"), of.get("kind")
+    if (device and device not in kinds) or ("gpu" in kinds and item.get_closest_marker("cpu")):
         return False
     return zlib.crc32(item.nodeid.encode()) % parts == part - 1
 

@@ -150,6 +150,7 @@ def test_tensors_in_different_layouts_are_refused(engine, make, desc):
         make(engine, desc, ROWS)
 
 
+@pytest.mark.cpu
 def test_a_pool_gradient_with_gaps_is_refused(engine):
     windows = {"strides": (2,), "kernel": (2,), "dilation": (0,), "padding_l": (0,)}
     windows |= {"padding_r": (0,), "algorithm": "pooling_avg_include_padding"}
@@ -171,6 +172,7 @@ MISREAD = {
 }
 
 
+@pytest.mark.cpu
 @pytest.mark.parametrize("name", MISREAD)
 def test_tensors_are_still_misread(engine, stream, name):
     make, output = MISREAD[name]

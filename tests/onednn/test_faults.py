@@ -67,6 +67,7 @@ def test_fault_is_warned_of(name, stream):
 
 @pytest.mark.parametrize("row", [row for row in dnnl.PRIMITIVES if "backward" in row])
 @pytest.mark.sweep(3)
+@pytest.mark.cpu  # GPUs: tests/gpu/test_faults_on_gpu.py; some depend on what memory held
 def test_warnings_only_where_values_are_wrong(row, stream):
     for call in calls_by_row()[row]:
         try:
@@ -102,10 +103,9 @@ def layer(*strides):
 ROW_MAJOR, BATCH_FIRST, PART = (32, 16, 1), (16, 48, 1), (64, 16, 1)
 
 
+@pytest.mark.cpu
 @pytest.mark.parametrize("strides", [BATCH_FIRST, PART])
 def test_steps_apart_are_warned_of(strides, engine):
-    if engine.kind is dnnl.engine_kind.gpu:
-        pytest.skip("rnn-strided-source is a fault of CPUs alone")
     with pytest.warns(OneDnnFaultWarning, match="steps of src_layer are not contiguous"):
         gru_gradients(engine, layer(*strides), layer(*ROW_MAJOR))
 

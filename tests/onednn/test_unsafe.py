@@ -144,10 +144,9 @@ def cell(engine, count, mask):
     )  # fmt: skip
 
 
+@pytest.mark.cpu  # 8-bit LSTMs are refused on GPUs: lstm-integers-gpu
 @pytest.mark.parametrize(("count", "mask"), [(63, 24), (65, 24), (2, 0)])
 def test_scales_of_cells_must_be_as_many_as_the_mask_says(count, mask, engine):
-    if engine.kind is dnnl.engine_kind.gpu:
-        pytest.skip("8-bit LSTMs are refused on GPUs: lstm-integers-gpu")
     require(cell(engine, 64, 24), engine, "8-bit LSTM")
     with pytest.raises(InvalidArguments, match=f"scales must be .* got {count}"):
         cell(engine, count, mask)

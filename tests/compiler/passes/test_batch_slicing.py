@@ -8,13 +8,9 @@ import sycl_dnn
 from sycl_dnn import functional as F
 from sycl_dnn.compiler.passes import batch_slicing
 
+pytestmark = pytest.mark.cpu  # batches are cut for the caches of CPUs
+
 TOLERANCE = {None: 2e-5, "bfloat16": 5e-2}
-
-
-@pytest.fixture(autouse=True)
-def _of_a_cpu(request):
-    if "queue" in request.fixturenames and request.getfixturevalue("queue").sycl_device.is_gpu:
-        pytest.skip("batches are cut for the caches of CPUs alone")
 
 
 @pytest.fixture
