@@ -20,10 +20,18 @@ namespace sycl_dnn {
 
 namespace {
 
+// From the bytes, shape, strides and dtype of a Python Blank.
+Blank blank_of(const py::tuple &row) {
+    const py::object shape = row[1];
+    const py::tuple sizes = shape.is_none() ? py::tuple() : py::tuple(shape);
+    return {row[0].cast<size_t>(), shape, row[2], row[3], ArrayFacts(sizes, row[2], row[3])};
+}
+
 std::shared_ptr<CallPlan> make_call_plan(const py::object &program, std::vector<size_t> reads,
                                          size_t n_arrays, const py::list &blanks,
                                          const py::list &constants, const py::list &captured,
-                                         const py::tuple &form, std::vector<size_t> saved) {
+                                         const py::tuple &form, std::vector<size_t> saved,
+                                         const py::list &numbers) {
     const bool is_sequence = py::isinstance<PartitionSequence>(program);
     auto *sequence = is_sequence ? program.cast<const PartitionSequence *>() : nullptr;
     auto *single_program = is_sequence ? nullptr : program.cast<Program *>();
@@ -36,14 +44,11 @@ std::shared_ptr<CallPlan> make_call_plan(const py::object &program, std::vector<
                                                     {},
                                                     {},
                                                     ResultForm(form),
-                                                    std::move(saved)});
+                                                    std::move(saved),
+                                                    {}});
     for (const auto &item : blanks) {
         const auto row = item.cast<py::tuple>();
-        const py::object shape = row[2];
-        const py::tuple sizes = shape.is_none() ? py::tuple() : py::tuple(shape);
-        plan->blanks.emplace_back(
-            row[0].cast<size_t>(),
-            Blank{row[1].cast<size_t>(), shape, row[3], row[4], ArrayFacts(sizes, row[3], row[4])});
+        plan->blanks.emplace_back(row[0].cast<size_t>(), blank_of(row[1]));
     }
     for (const auto &item : constants) {
         const auto row = item.cast<py::tuple>();
@@ -52,6 +57,10 @@ std::shared_ptr<CallPlan> make_call_plan(const py::object &program, std::vector<
     for (const auto &item : captured) {
         const auto row = item.cast<py::tuple>();
         plan->captured.push_back({row[0].cast<size_t>(), row[1]});
+    }
+    for (const auto &item : numbers) {
+        const auto row = item.cast<py::tuple>();
+        plan->numbers.push_back({row[0].cast<size_t>(), row[1], row[2], blank_of(row[3])});
     }
     return plan;
 }
@@ -84,9 +93,10 @@ void remember(CallTable &table, const py::object &subject, const py::tuple &args
               const py::dict &kwargs, const py::object &out, const py::list &arrays,
               const py::object &key, const py::object &owner, const std::shared_ptr<CallPlan> &plan,
               const py::object &stream, const py::object &pool, const py::object &guard,
-              const py::object &reverse) {
-    table.remember(subject, args, kwargs, out, arrays,
-                   {plan, owner, stream, pool, key, guard, reverse, {}});
+              const py::object &reverse, const std::vector<double> &numbers,
+              std::vector<size_t> fixed) {
+    table.remember(subject, args, kwargs, out, arrays, numbers,
+                   {plan, owner, stream, pool, key, guard, reverse, {}, 0, std::move(fixed)});
 }
 
 py::object call_table(CallTable &table, PyObject *const *args) {
@@ -149,10 +159,13 @@ void bind_calls(py::module_ &m) {
         .def(py::init<py::object, size_t>(), py::arg("queue"), py::arg("most"))
         .def("take", &ResultPool::take, py::arg("kind"), py::arg("nbytes"),
              "Return a dpctl.memory object of class ``kind`` with at least that many bytes.")
+        .def_property_readonly("numbers", &ResultPool::numbers,
+                               py::return_value_policy::reference_internal,
+                               "The pool of the queue for what the host writes.")
         .def("drop_unused", &ResultPool::drop_unused, "Free the unused blocks.")
         .def_static("rounded", &ResultPool::rounded, py::arg("nbytes"),
                     "Return the size of the block for that many bytes.")
-        .def_readonly("nbytes", &ResultPool::pooled_bytes);
+        .def_property_readonly("nbytes", &ResultPool::nbytes);
     py::class_<ArrayTypes>(m, "ArrayTypes", "The Python classes of the arrays in calls.")
         .def(py::init(&make_array_types), py::arg("ndarray"), py::arg("usm_ndarray"),
              py::arg("carried"), py::arg("frozen"), py::arg("memory"), py::arg("recorded"),
@@ -186,7 +199,7 @@ void bind_calls(py::module_ &m) {
         m, "CallPlan", "A program or sequence, with the allocations and results of a call.")
         .def(py::init(&make_call_plan), py::arg("program"), py::arg("reads"), py::arg("n_arrays"),
              py::arg("blanks"), py::arg("constants"), py::arg("captured"), py::arg("form"),
-             py::arg("kept") = py::tuple());
+             py::arg("kept") = py::tuple(), py::arg("numbers") = py::list());
     py::class_<ReverseCall> reverse(m, "ReverseCall", "Repeats the reverse pass of a plan.");
     reverse.def(py::init<ArrayTypes, shared_ptr<CallPlan>>(), py::arg("types"), py::arg("plan"))
         .def("remember", &ReverseCall::remember, py::arg("dy"), py::arg("arrays"),
@@ -201,14 +214,16 @@ void bind_calls(py::module_ &m) {
         "Repeats the calls that were added to it; knows dpnp only by what it is given.");
     table.def(py::init(&make_call_table), py::arg("types"))
         .def("sibling", &sibling, py::arg("constants") = py::tuple(),
-             "Return a table for functions to which frozen arrays and the arguments with these "
-             "numbers and names are constants.")
+             "Return a table for compiled functions, to which frozen arrays and the arguments with "
+             "these numbers and names are constants; floats are not, without such arguments.")
         .def("remember", &remember, py::arg("subject"), py::arg("args"), py::arg("kwargs"),
              py::arg("out"), py::arg("arrays"), py::arg("key"), py::arg("owner"), py::arg("plan"),
              py::arg("stream"), py::arg("pool"), py::arg("guard") = py::none(),
-             py::arg("reverse") = py::none(),
-             "Let calls like this one run ``plan``, if ``arrays`` are those found in it, as long "
-             "as the referent of the weak reference ``owner`` exists, and the function that "
+             py::arg("reverse") = py::none(), py::arg("numbers") = std::vector<double>(),
+             py::arg("fixed") = std::vector<size_t>(),
+             "Let calls like this one run ``plan``, if ``arrays`` and the floats ``numbers`` are "
+             "those found in it, and the floats at the places ``fixed`` are equal, as long as the "
+             "referent of the weak reference ``owner`` exists, and the function that "
              "``guard`` weakly refers to, called without arguments, returns true. With "
              "``reverse``, a class, they return the result and an instance with the attributes "
              "``_plan``, the owner, and ``_kept``, the argument of ``ReverseCall.call``.")

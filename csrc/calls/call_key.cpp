@@ -113,7 +113,7 @@ void CallKey::add(py::handle value) {
     if (object == Py_None) return add_tag('n');
     if (PyBool_Check(object)) return add_tag(object == Py_True ? 't' : 'f');
     if (PyLong_CheckExact(object)) return add_tag('i'), add_integer(value);
-    if (PyFloat_CheckExact(object)) return add_tag('d'), add_value(PyFloat_AS_DOUBLE(object));
+    if (PyFloat_CheckExact(object)) return add_float(PyFloat_AS_DOUBLE(object));
     if (PyUnicode_CheckExact(object)) return add_tag('s'), add_text(value);
     if (PyTuple_CheckExact(object)) return add_sequence(value, 'T', &CallKey::add);
     if (PyList_CheckExact(object)) return add_sequence(value, 'L', &CallKey::add);
@@ -121,11 +121,27 @@ void CallKey::add(py::handle value) {
     if (is_exactly(value, types.frozen)) return add_frozen(value);
     if (is_exactly(value, types.carried)) return add_carried(value);
     if (is_exactly(value, types.seed)) return add_seed(value);
-    is_known = add_number(value);
+    is_known = add_scalar(value);
 }
 
-bool CallKey::add_number(py::handle value) {
+void CallKey::add_float(double value) {
+    add_tag('d');
+    if (numbers_vary)
+        numbers.push_back(value);
+    else
+        add_value(value);
+}
+
+void CallKey::add_numbers(const std::vector<size_t> &places) {
+    for (const size_t place : places) add_value(numbers.at(place));
+}
+
+bool CallKey::add_scalar(py::handle value) {
     const std::string_view name = Py_TYPE(value.ptr())->tp_name;
+    if (numbers_vary && name.starts_with("numpy.float")) {  // as in UserCall
+        add_float(PyFloat_AsDouble(value.ptr()));
+        return true;
+    }
     Py_buffer buffer;
     if (!name.starts_with("numpy.") || !PyObject_CheckBuffer(value.ptr())) return false;
     if (PyObject_GetBuffer(value.ptr(), &buffer, PyBUF_FULL_RO) < 0) {
@@ -309,6 +325,11 @@ bool CallKey::are_arrays(const py::list &expected) const {
     const auto is_same = [](const py::object &a, py::handle b) { return !a || a.is(b); };
     return is_known &&
            std::equal(arrays.begin(), arrays.end(), expected.begin(), expected.end(), is_same);
+}
+
+bool CallKey::are_numbers(const std::vector<double> &expected) const {
+    const auto is_same = [](double a, double b) { return a == b || (a != a && b != b); };
+    return std::equal(numbers.begin(), numbers.end(), expected.begin(), expected.end(), is_same);
 }
 
 CallKey::extent CallKey::extent_of(const UsmArray &fields) {

@@ -52,16 +52,20 @@ class CallKey {
     void add_constant(py::handle value);  // arrays by identity
     void add_out(py::handle out);
     void add_place();  // queue and memory class; call after all arrays
+    void add_numbers(const std::vector<size_t> &places);  // those of `numbers` at these places
     // Whether the call is known and its arrays are these, in this order, with anything for seeds.
     bool are_arrays(const py::list &expected) const;
+    bool are_numbers(const std::vector<double> &expected) const;
 
     bool is_known = true;
     bool holds_frozen = false;  // frozen arrays are constants as well
+    bool numbers_vary = false;  // floats are in `numbers`, not in the key
     std::string bytes;
     std::vector<py::object> arrays;                     // usm_ndarrays, in order; null for seeds
     std::vector<py::object> arguments;                  // as passed by the caller
     std::vector<std::pair<size_t, py::object>> frozen;  // by index of the array
     std::vector<py::object> holds;
+    std::vector<double> numbers;
     py::object out;
     py::object recording;         // of the recorded values in the arguments, or null
     const void *queue = nullptr;  // dpctl's reference
@@ -80,9 +84,10 @@ class CallKey {
     void add_dtype(py::handle dtype);
     void add_sequence(py::handle items, char tag, adder add_item);
     void add_integer(py::handle value);
+    void add_float(double value);
     void add_ndarray(py::handle value);
     void add_seed(py::handle value);
-    bool add_number(py::handle value);  // a scalar of NumPy, or an array without axes; else false
+    bool add_scalar(py::handle value);  // of NumPy, or an array without axes; else false
     void add_carried(py::handle value);
     void add_frozen(py::handle value);
     void add_recorded(py::handle value);

@@ -2,6 +2,7 @@
 #include "calls/call_plan.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <sycl/sycl.hpp>
 
 #include "base/dpctl_api.hpp"
@@ -50,6 +51,18 @@ void place_seeds(const ArrayTypes &types, const CallPlan &plan, const py::object
         if (is_seed(types, value)) frame.arrays[number] = value.attr("array")(queue);
 }
 
+void place_numbers(const ArrayTypes &types, const CallPlan &plan, ResultPool &pool,
+                   CallFrame &frame) {
+    if (plan.numbers.empty()) return;
+    const py::list values = py::cast(frame.numbers);
+    for (const auto &[number, bytes, kind, blank] : plan.numbers) {
+        const std::string content = py::bytes(bytes(values));
+        frame.arrays[number] = pool.numbers().take_array(types, kind, blank);
+        char *const to = address(types, frame.arrays[number]);
+        std::memcpy(to, content.data(), std::min(content.size(), blank.nbytes));
+    }
+}
+
 bool place_arrays(const ArrayTypes &types, const CallPlan &plan, const Stream &stream,
                   ResultPool &pool, CallFrame &frame) {
     frame.arrays.resize(plan.n_arrays);
@@ -57,6 +70,7 @@ bool place_arrays(const ArrayTypes &types, const CallPlan &plan, const Stream &s
         if (!is_seed(types, value)) frame.arrays[number] = usm_array_of(types, value);
     if (!fill_constants(plan, frame)) return false;
     place_seeds(types, plan, stream.queue, frame);
+    place_numbers(types, plan, pool, frame);
     const size_t result = frame.out ? plan.form.single() : ResultForm::none;
     for (const auto &[number, blank] : plan.blanks)
         frame.arrays[number] =
@@ -70,6 +84,7 @@ CallFrame::CallFrame(CallKey &&key, py::handle k)
     : arrays(std::move(key.arrays)),
       arguments(std::move(key.arguments)),
       frozen(std::move(key.frozen)),
+      numbers(std::move(key.numbers)),
       out(std::move(key.out)),
       kind(k) {}
 

@@ -23,6 +23,12 @@ struct CallPlan {
         size_t number;
         py::object array;  // dpnp.ndarray, carried or frozen: `get_array()`; or a seed
     };
+    struct converted {
+        size_t number;
+        py::object bytes;  // a function of the call's floats
+        py::object kind;   // memory class
+        Blank blank;
+    };
 
     py::object owner;  // owner of one of these:
     Program *program;
@@ -34,6 +40,7 @@ struct CallPlan {
     std::vector<fixed> captured;
     ResultForm form;
     std::vector<size_t> saved;  // indices of the arrays that a reverse pass needs
+    std::vector<converted> numbers;
 };
 
 // The arrays of one call.
@@ -41,6 +48,7 @@ struct CallFrame {
     std::vector<py::object> arrays;                     // usm_ndarrays, by index
     std::vector<py::object> arguments;                  // the first ones, as passed by the caller
     std::vector<std::pair<size_t, py::object>> frozen;  // by index
+    std::vector<double> numbers;                        // the floats in the arguments
     py::object out;                                     // a usm_ndarray, or null
     py::handle kind;                                    // memory class of the results
 

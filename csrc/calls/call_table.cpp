@@ -27,7 +27,9 @@ CallKey CallTable::key_of(py::handle subject, py::handle args, py::handle kwargs
     if (!PyTuple_CheckExact(args.ptr()) || !PyDict_CheckExact(kwargs.ptr()))
         throw py::type_error("CallTable: args must be a tuple, kwargs a dict");
     CallKey key(types, keeps);
-    key.holds_frozen = rules.holds_frozen;
+    key.holds_frozen = rules.of_compiled;
+    // With constants, Python counts numbers in the order of the function's parameters.
+    key.numbers_vary = rules.of_compiled && !has_constants;
     key.add_identity(subject);
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args.ptr()); ++i) {
         const py::handle value = PyTuple_GET_ITEM(args.ptr(), i);
@@ -64,6 +66,15 @@ static bool holds(const py::object &guard) {
     return py::reinterpret_steal<py::object>(result).is(py::bool_(true));
 }
 
+std::shared_ptr<CallTable::entry> CallTable::entry_of(CallKey &key) const {
+    auto position = entries.find(key.bytes);
+    if (position != entries.end() && !position->second->plan) {
+        key.add_numbers(position->second->fixed);
+        position = entries.find(key.bytes);
+    }
+    return position == entries.end() ? nullptr : position->second;
+}
+
 py::object CallTable::call(py::handle subject, py::handle args, py::handle kwargs, py::handle out) {
     refuse_after_fork();
     CallKey key = key_of(subject, args, kwargs, out, false);
@@ -73,9 +84,8 @@ py::object CallTable::call(py::handle subject, py::handle args, py::handle kwarg
         return out.is_none() ? repeat_recorded(types, key, py::reinterpret_borrow<py::tuple>(args),
                                                py::reinterpret_borrow<py::dict>(kwargs))
                              : missed;
-    const auto position = entries.find(key.bytes);
-    if (position == entries.end()) return missed;
-    const std::shared_ptr<entry> match = position->second;
+    const std::shared_ptr<entry> match = entry_of(key);
+    if (!match) return missed;
     const py::object owner = referred(match->owner);
     if (owner.is_none() || !holds(match->guard)) {
         // Another call may have replaced the entry while the guard ran.
@@ -116,9 +126,10 @@ py::object CallTable::run(const entry &e, CallKey &&key, py::handle given_out) c
 }
 
 void CallTable::remember(py::handle subject, py::handle args, py::handle kwargs, py::handle out,
-                         const py::list &arrays, entry added) {
+                         const py::list &arrays, const std::vector<double> &numbers, entry added) {
     CallKey key = key_of(subject, args, kwargs, out, true);
     if (!key.are_arrays(arrays)) return;
+    if (key.numbers_vary ? !key.are_numbers(numbers) : !added.plan->numbers.empty()) return;
     if (key.out && added.plan->form.single() == ResultForm::none) return;
     // Entries of evicted plans are noticed only on lookup.
     if (entries.size() >= 2 * capacity) forget();
@@ -129,8 +140,16 @@ void CallTable::remember(py::handle subject, py::handle args, py::handle kwargs,
     const py::object &placed = first == key.arrays.end() ? key.out : *first;
     key.holds.push_back(placed.attr("sycl_queue"));
     added.holds = std::move(key.holds);
+    if (!added.fixed.empty()) {
+        replace(key.bytes, {nullptr, added.owner, {}, {}, {}, {}, {}, {}, 0, added.fixed});
+        key.add_numbers(added.fixed);
+    }
+    replace(key.bytes, std::move(added));
+}
+
+void CallTable::replace(const std::string &bytes, entry added) {
     const auto shared = std::make_shared<entry>(std::move(added));
-    std::shared_ptr<entry> &place = entries[key.bytes];
+    std::shared_ptr<entry> &place = entries[bytes];
     const std::shared_ptr<entry> dropped = std::exchange(place, shared);
 }
 

@@ -11,7 +11,7 @@ namespace sycl_dnn {
 
 // How keys are made from arguments.
 struct CallRules {
-    bool holds_frozen = false;           // frozen arrays are constants, compared by identity
+    bool of_compiled = false;            // floats vary; frozen arrays are constants, by identity
     py::object constants = py::tuple();  // positions and names of other constant arguments
     bool is_constant(py::handle name) const { return constants.contains(name); }
 };
@@ -30,6 +30,9 @@ class CallTable {
         py::object reverse;  // class with the slots `_plan`, `_kept`: the pullback; or None
         std::vector<py::object> holds;
         size_t used = 0;  // last use, counted in calls; 0: never
+        // Places of numbers that the plan needs the values of. If there are any, the entry of the
+        // key without values only says so, and has no plan.
+        std::vector<size_t> fixed;
     };
 
     CallTable(ArrayTypes types, CallRules rules);
@@ -37,9 +40,9 @@ class CallTable {
     // The result, or NotImplemented if Python must handle the call. Calls are identified by the
     // items of `subject`.
     py::object call(py::handle subject, py::handle args, py::handle kwargs, py::handle out);
-    // Adds a call, if `arrays` are the arrays found in it, in this order.
+    // Adds a call, if `arrays` and `numbers` are those found in it, in this order.
     void remember(py::handle subject, py::handle args, py::handle kwargs, py::handle out,
-                  const py::list &arrays, entry added);
+                  const py::list &arrays, const std::vector<double> &numbers, entry added);
     // Adds a call over values of a run to the point where it was made.
     void remember_run(CallPoint &point, py::handle subject, py::handle args, py::handle kwargs,
                       RecordedCall call) const;
@@ -56,7 +59,10 @@ class CallTable {
     CallKey key_of(py::handle subject, py::handle args, py::handle kwargs, py::handle out,
                    bool keeps) const;
     void add_argument(CallKey &key, py::handle name, py::handle value) const;
+    // The entry of a call, or null; adds the numbers that its plan needs to the key.
+    std::shared_ptr<entry> entry_of(CallKey &key) const;
     py::object run(const entry &e, CallKey &&key, py::handle given_out) const;
+    void replace(const std::string &bytes, entry added);
     void forget();
 
     size_t n_calls = 0;

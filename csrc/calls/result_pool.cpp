@@ -17,7 +17,7 @@ namespace sycl_dnn {
 static constexpr size_t newest_examined = 16;
 static constexpr size_t smallest_step = 256;
 
-ResultPool::ResultPool(const py::object &q, size_t m) : most(m), queue(q) {}
+ResultPool::ResultPool(const py::object &q, size_t m) : queue(q), most(m) {}
 
 size_t ResultPool::rounded(size_t nbytes) {
     const int bits = std::bit_width(nbytes);
@@ -36,6 +36,11 @@ ResultPool::block &ResultPool::acquire(py::handle kind, size_t nbytes, block &un
         same_size.pop_front();
     }
     return add(kind, size, same_size, unpooled);
+}
+
+ResultPool &ResultPool::numbers() {
+    if (!of_numbers) of_numbers = std::make_unique<ResultPool>(queue, most);
+    return *of_numbers;
 }
 
 py::object ResultPool::take(py::handle kind, size_t nbytes) {
@@ -119,7 +124,12 @@ ResultPool::block &ResultPool::add(py::handle kind, size_t size, blocks &same_si
     return same_size.front();
 }
 
+size_t ResultPool::nbytes() const {
+    return pooled_bytes + (of_numbers ? of_numbers->pooled_bytes : 0);
+}
+
 void ResultPool::drop_unused() {
+    if (of_numbers) of_numbers->drop_unused();
     blocks dropped;  // freed on return: freeing may run other Python code
     for (auto &[key, same_size] : by_size) {
         for (size_t n = same_size.size(); n > 0; --n) {

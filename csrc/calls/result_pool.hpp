@@ -3,6 +3,7 @@
 
 #include <deque>
 #include <map>
+#include <memory>
 
 #include "calls/call_key.hpp"
 
@@ -31,13 +32,15 @@ class ResultPool {
     // A usm_ndarray over such an object, or the object itself if there is no shape. The previous
     // array over the block is reused if it is equal, since creating one is slow.
     py::object take_array(const ArrayTypes &types, py::handle kind, const Blank &blank);
+    // A pool for what the host writes: work of dpnp, which does not hold it, must never use it.
+    ResultPool &numbers();
     // Frees the unused blocks.
     void drop_unused();
     // The block size for `nbytes`: up to an eighth more, so that there are few sizes.
     static size_t rounded(size_t nbytes);
 
-    size_t most;  // maximum bytes in the pool, used or unused
-    size_t pooled_bytes = 0;
+    // Used or unused.
+    size_t nbytes() const;
 
   private:
     struct block {
@@ -57,6 +60,9 @@ class ResultPool {
     block &add(py::handle kind, size_t size, blocks &same_size, block &unpooled);
 
     py::object queue;
+    size_t most;  // maximum bytes in the pool
+    size_t pooled_bytes = 0;
+    std::unique_ptr<ResultPool> of_numbers;
     std::map<std::pair<PyObject *, size_t>, blocks> by_size;
 };
 

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from sycl_dnn import _core
+from sycl_dnn.call.capturing import FromNumber
 from sycl_dnn.onednn import dtypes
+from sycl_dnn.onednn.memory import KINDS
 from sycl_dnn.program.executable import Executable
 from sycl_dnn.trace.frozen import Frozen
 
@@ -30,6 +33,7 @@ def call_plan_of(
     returned: Any,
     *,
     returns_given: bool = True,
+    numbers: Sequence[tuple[int, FromNumber]] = (),
 ) -> _core.CallPlan | None:
     """Return the plan for an executable; None where a call needs Python.
 
@@ -40,20 +44,27 @@ def call_plan_of(
         What the function returns, with ``results`` in place of its arrays.
     returns_given : bool
         Whether results that are arguments come back as the objects that the caller gave.
+    numbers : sequence of tuple
+        Arguments that the call's floats determine, with their registers.
     """
     only, slots = executable.only_segment, executable.constants.slots
     if only is None or slots is None or not executable.is_given_or_captured():
         return None
     form = _form(executable, returned, returns_given)
-    if form is None:
+    # The memory of numbers is used again, which dpnp's work on a result would not notice.
+    if form is None or {register for register, _ in numbers}.intersection(executable.results):
         return None
     frozen = {index: value for index, value, _ in executable.captured if isinstance(value, Frozen)}
     constants = [(*slot, frozen.get(slot[-1])) for slot in slots]
     held = [(executable.register(t.storage), value) for _, value, t in executable.captured]
-    blanks = [(r, b.nbytes, b.shape, b.strides, b.dtype) for r, b in executable.blanks]
+    blanks = [(register, blank[:4]) for register, blank in executable.blanks]
+    converted = [
+        (register, number.bytes, KINDS["shared"], (number.dtype.itemsize, (), None, number.dtype))
+        for register, number in numbers
+    ]
     return _core.CallPlan(
         only.program, only.reads, executable.n_registers, blanks, constants, held, form,
-        executable.saved,
+        executable.saved, converted,
     )  # fmt: skip
 
 

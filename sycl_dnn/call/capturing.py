@@ -164,6 +164,10 @@ class FromNumber:
         """Return the value for a call whose numbers these are, on which no plan depends."""
         return Seed(self._evaluate(values), self.dtype)
 
+    def bytes(self, values: Values) -> bytes:
+        """Return the value as the device reads it."""
+        return np.array(self._evaluate(values), self.dtype).tobytes()
+
     def array(self, values: Values, queue: Any) -> Any:
         """Return a new array without axes; nothing else writes to it."""
         return allocation.scalar(self._evaluate(values), self.dtype, queue)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from sycl_dnn.call import arguments
@@ -48,15 +48,19 @@ class Plan:
         form: Any,
         repeats: bool = True,
         n_results: int | None = None,
+        numbers: Sequence[Any] = (),
     ) -> None:
-        """Parameters as the attributes; ``repeats``: whether a call may need no Python."""
+        """Parameters as the attributes; ``repeats``: whether a call may need no Python.
+
+        ``numbers`` are as in ``call_plan_of``.
+        """
         self.executable = executable
         self.form = form
         self.n_results = len(executable.results) if n_results is None else n_results
         self.call_plan = None
         if repeats:
             returned = form.build(results(self.n_results))
-            self.call_plan = call_plan_of(executable, returned)
+            self.call_plan = call_plan_of(executable, returned, numbers=numbers)
 
     def arrays(self, placed: PlacedCall, held: Sequence[Any]) -> list[Any]:
         """Return the executable's arguments: the arrays of a call, and those that are ``held``."""
@@ -121,11 +125,12 @@ class PlacedCall:
         key: Any,
         plan: Plan,
         arrays: list[Any] | None = None,
+        fixed: Iterable[int] = (),
     ) -> None:
         """Let later calls like this one run without Python if possible.
 
         ``subject`` is what the table is queried with; ``arrays`` are those of the arguments, by
-        default of this call.
+        default of this call; ``fixed`` are the floats that the plan was made for.
         """
         if plan.call_plan is None:
             return
@@ -139,4 +144,5 @@ class PlacedCall:
         plans.calls.remember(
             subject, args, kwargs, self.out, arrays, key, weakref.ref(plan),
             plan.call_plan, self.stream, pool_of(self.queue), guard, plan.reverse,
+            self.call.numbers, sorted(fixed),
         )  # fmt: skip

@@ -92,7 +92,8 @@ class Compiled(Programs, Generic[P, R]):
             result = plan.assigned.done(result, [*args, *kwargs.values()])
             return in_manner(result) if out is None else result
         if not self._donated:  # otherwise every call must be checked
-            placed.remember(self._plans, policy.SOURCES, args, kwargs, key, plan)
+            fixed = self._plans.static_of(key)
+            placed.remember(self._plans, policy.SOURCES, args, kwargs, key, plan, fixed=fixed)
         return in_manner(result) if out is None else result
 
     @property

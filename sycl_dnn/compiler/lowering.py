@@ -231,8 +231,8 @@ class Lowered(Plan):
         )  # fmt: skip
         # A pass may have added results.
         super().__init__(
-            executable, rewritten_graph.form, not (self._numbers or assigned),
-            rewritten_graph.n_results,
+            executable, rewritten_graph.form, not assigned, rewritten_graph.n_results,
+            list(enumerate(self._numbers, rewritten_graph.n_given)),
         )  # fmt: skip
 
     def arrays(self, placed: PlacedCall, held: Sequence[Any] = ()) -> list[Any]:

@@ -60,7 +60,7 @@ def _all_arrays(plan: Plan, results: Sequence[int]) -> bool:
 def _result(plan: Plan, id: int, number: int) -> tuple[Any, ...]:
     layout = plan.layouts[id]
     dtype = dtypes.SHORT[layout.data_type.name].dtype
-    return (number, max(layout.mem_size, 1), layout.dims, layout.strides, dtype)
+    return number, (max(layout.mem_size, 1), layout.dims, layout.strides, dtype)
 
 
 def _carried(plan: Plan, id: int) -> str | None:
@@ -81,7 +81,7 @@ def _place_others(plan: Plan, numbers: dict[int, int], blanks: list[Any]) -> Non
                 numbers[id] = free[size].pop()
                 continue
             numbers[id] = blanks[-1][0] + 1
-            blanks.append((numbers[id], size, None, None, dtypes.SHORT["u8"].dtype))
+            blanks.append((numbers[id], (size, None, None, dtypes.SHORT["u8"].dtype)))
         for id in dropped:
             if id in sizes:
                 free[sizes[id]].append(numbers[id])

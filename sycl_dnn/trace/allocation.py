@@ -22,30 +22,28 @@ from sycl_dnn.trace.values import Tensor
 MOST = 1 << 30
 
 _pools: dict[Any, ResultPool] = {}
-#: Memory of seeds. The host writes it, so work of dpnp, which does not hold it, must never use it.
-_seed_pools: dict[Any, ResultPool] = {}
 _MAX_QUEUES = 64
 
 
-def pool_of(queue: Any, pools: dict[Any, ResultPool] = _pools) -> ResultPool:
+def pool_of(queue: Any) -> ResultPool:
     """Return the pool of a queue."""
-    pool = pools.get(queue)
+    pool = _pools.get(queue)
     if pool is None:
-        if len(pools) >= _MAX_QUEUES:
-            pools.clear()
-        pool = pools[queue] = ResultPool(queue, MOST)
+        if len(_pools) >= _MAX_QUEUES:
+            _pools.clear()
+        pool = _pools[queue] = ResultPool(queue, MOST)
     return pool
 
 
 def drop_all() -> None:
     """Free all unused blocks."""
-    for pool in (*_pools.values(), *_seed_pools.values()):
+    for pool in list(_pools.values()):
         pool.drop_unused()
 
 
 def total_bytes() -> int:
     """Return the total bytes of all pools."""
-    return sum(pool.nbytes for pool in (*_pools.values(), *_seed_pools.values()))
+    return sum(pool.nbytes for pool in list(_pools.values()))
 
 
 # --- New USM memory for results, cheaper than with dpnp.empty
@@ -106,7 +104,7 @@ def scalar_of_bytes(value: bytes, dtype: np.dtype, queue: Any) -> Any:
 
 def seed_of_bytes(value: bytes, dtype: np.dtype, queue: Any) -> Any:
     """Return the same in reused memory, for an array that no user sees."""
-    memory = pool_of(queue, _seed_pools).take(KINDS["shared"], len(value))
+    memory = pool_of(queue).numbers.take(KINDS["shared"], len(value))
     return _number_in(memory, value, dtype)
 
 

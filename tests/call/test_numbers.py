@@ -3,6 +3,7 @@
 
 import math
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import dpnp
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 import sycl_dnn
 from sycl_dnn import functional as F
+from sycl_dnn.compiler.compiled_function import Compiled
 
 RATES = (0.5, 0.25, -3.0, 0.0, 7.5, math.inf)
 
@@ -190,3 +192,51 @@ def test_constants_and_numbers_together(x):
             dpnp.asnumpy(compiled(w, rate, x)), dpnp.asnumpy(x) @ np.ones((3, 4)) * rate
         )
     assert compiled.cache_info().misses == 1
+
+
+@pytest.fixture
+def without_python(monkeypatch):
+    """Return a function after which compiled calls that are not repeated raise an error."""
+
+    def switch():
+        monkeypatch.setattr(Compiled, "_key", lambda *args: pytest.fail("not repeated"))
+
+    return switch
+
+
+def test_repeated_calls_with_other_numbers_need_no_python(x, without_python):
+    compiled = sycl_dnn.compile(lambda x, s, o: x * s + o["shift"] * 2)
+    compiled(x, 1.0, {"shift": 2.0})
+    without_python()
+    results = [compiled(x, np.float32(i), {"shift": -0.5 * i}) for i in range(1000)]
+    for i, result in enumerate(results):
+        np.testing.assert_allclose(dpnp.asnumpy(result), dpnp.asnumpy(x) * i - i, rtol=1e-6)
+
+
+def test_repeated_calls_tell_apart_the_numbers_whose_values_are_needed(x, without_python):
+    compiled = sycl_dnn.compile(lambda x, s, p, out: x * s if p > 1 else (x + s) * math.exp(p))
+    targets = [dpnp.empty_like(x) for _ in range(2)]
+    powers = 0.0, -0.0, 0.5, 2.0, math.nan
+    for power in powers:
+        compiled(x, 1.0, power, targets)
+    without_python()
+    for scale in (3.0, 4.0):
+        for power in powers:
+            values = dpnp.asnumpy(x)
+            want = values * scale if power > 1 else (values + scale) * np.float32(math.exp(power))
+            actual = compiled(x, scale, power, targets)
+            np.testing.assert_allclose(dpnp.asnumpy(actual), want, rtol=1e-6)
+    with pytest.raises(pytest.fail.Exception, match="not repeated"):
+        compiled(x, 3.0, 0.75, targets)
+
+
+def test_threads_repeat_a_call_with_their_own_numbers(x):
+    compiled = sycl_dnn.compile(lambda x, s: F.sin(x) * s + s)
+    sines = np.sin(dpnp.asnumpy(x))
+
+    def difference(number):
+        results = [(s, compiled(x, s)) for s in np.arange(number, 200.0 + number)]
+        return max(np.abs(dpnp.asnumpy(y) - (sines + 1) * s).max() for s, y in results)
+
+    with ThreadPoolExecutor(8) as threads:
+        assert max(threads.map(difference, range(8))) < 1e-4

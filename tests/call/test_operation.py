@@ -41,6 +41,7 @@ def test_the_second_call_takes_the_fast_path(queue, call):
     np.testing.assert_array_equal(dpnp.asnumpy(short), long)
 
 
+@pytest.mark.cpu  # GPUs need no copy of these
 def test_frozen_weights_take_the_fast_path_once_packed(queue):
     x, w = array(queue, 1, 8, 9, 9), sycl_dnn.freeze(array(queue, 8, 8, 3, 3))
     _, hits = twice(lambda: F.conv2d(x, w))

@@ -29,7 +29,7 @@ def test_memory_of_a_deleted_result_is_reused(queue):
         places.add(y.get_array()._pointer)
         del y
     # What unfinished calls refer to is not free yet; on GPUs that is asked every 64 calls.
-    assert len(places) <= (17 if queue.sycl_device.is_cpu else 256)
+    assert len(places) <= (17 if queue.sycl_device.is_cpu else 512)
 
 
 def test_living_results_keep_their_memory(queue):
