@@ -74,9 +74,10 @@ class custom_vjp:  # noqa: N801 - used as a decorator
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        functools.update_wrapper(self, function)
+        # A module has attributes of its own.
+        functools.update_wrapper(self, function, updated=())
         self._name = getattr(function, "__name__", "the function")
-        self._function = function
+        self.function = function
         #: The arguments of ``defvjp``, which guards check.
         self.rule: tuple[Callable[..., Any], Callable[..., Any]] | None = None
 
@@ -84,11 +85,17 @@ class custom_vjp:  # noqa: N801 - used as a decorator
         """Define the gradient by ``forward`` and ``backward``."""
         self.rule = forward, backward
 
+    def of(self, function: Callable[..., Any], rule: Any) -> custom_vjp:
+        """Return the same for another function and another rule."""
+        result = custom_vjp(function)
+        result.rule = rule
+        return result
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Return ``function(*args, **kwargs)``."""
         tensors = [t for t in tree.leaves((args, kwargs)) if isinstance(t, Tensor)]
         if not tensors or not tensors[0].trace.training:
-            return self._function(*args, **kwargs)
+            return self.function(*args, **kwargs)
         if self.rule is None:
             raise TypeError(f"custom_vjp: {self._name} has no rule yet; set it with defvjp")
         return self.recorded(tensors[0].trace, self.rule[0], args, kwargs)
@@ -220,7 +227,7 @@ def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
     [0.0, 0.0]
     """
 
-    @functools.wraps(function)
+    @functools.wraps(function, updated=())
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
         tensors = [t for t in tree.leaves((args, kwargs)) if isinstance(t, Tensor)]
         if not tensors or not tensors[0].trace.training:

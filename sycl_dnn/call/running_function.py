@@ -79,7 +79,7 @@ class RunningFunction(RecordedRun):
         self.policy = policy.current()
         self.keeps_nan = self.policy.nan == "propagate"
         self.is_ended = False
-        self.represented: dict[int, str] = {}
+        self.represented: dict[int, tuple[str, bool]] = {}
         #: The values of the trace by number, and the numbers by id.
         self._real: list[Any] = []
         self._numbers: dict[int, int] = {}

@@ -6,6 +6,7 @@ from __future__ import annotations
 import copy
 import sys
 import weakref
+from collections.abc import Callable
 from typing import Any, Generic, overload
 
 from dpnp.exceptions import ExecutionPlacementError
@@ -135,7 +136,20 @@ class Compiled(Programs, Generic[P, R]):
         return _compiled_again, (self._subject(), self._settings(), self._extra)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Compiled:
-        function = copy.deepcopy(self._subject(), memo)
+        return self.of(copy.deepcopy(self._subject(), memo))
+
+    @property
+    def subject(self) -> Callable[..., Any]:
+        """The function that it compiles."""
+        return self._subject()
+
+    @property
+    def form(self) -> tuple[Any, ...]:
+        """Everything but the function; hashable."""
+        return repr(self._settings()), self._extra
+
+    def of(self, function: Callable[..., Any]) -> Compiled:
+        """Return another function compiled in the same way."""
         return _compiled_again(function, self._settings(), self._extra)
 
     def derived(self, *passes: Any) -> Compiled[P, R]:

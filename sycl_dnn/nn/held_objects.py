@@ -10,12 +10,14 @@ from __future__ import annotations
 import functools
 import types
 import weakref
-from collections import deque
+from collections import ChainMap, UserDict, UserList, deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from sycl_dnn import tree
 from sycl_dnn.call import arguments, code_facts
+from sycl_dnn.call.custom_gradients import custom_vjp
+from sycl_dnn.compiler.compiled_function import Compiled, CompiledMethod
 from sycl_dnn.object_attributes import slots_of
 from sycl_dnn.trace import nested_arguments
 from sycl_dnn.trace.module_arrays import ModuleArray
@@ -28,6 +30,9 @@ Makers = Mapping[int, Callable[[], Any]]
 Build = Callable[[Makers, Callable[[Any], None]], Any]
 
 _PROXIES = (weakref.ProxyType, weakref.CallableProxyType)
+#: Classes of Python's library whose instances are what their attributes are.
+_OPEN = (types.SimpleNamespace, UserDict, UserList, ChainMap)
+_CACHED = type(functools.cache(len))
 
 
 class Parts(NamedTuple):
@@ -67,6 +72,16 @@ def parts_of(value: Any) -> Parts | None:
         function = value.__func__
         return _of((kind, function), (value.__self__,), lambda own: kind(function, own),
                    function)  # fmt: skip
+    if isinstance(value, Compiled):
+        return _of((kind, value.form), (value.subject,), value.of, value.form)
+    if isinstance(value, CompiledMethod):
+        name = value.__name__
+        return _of((kind, name), (value.__self__,), lambda own: getattr(own, name))
+    if isinstance(value, custom_vjp):
+        return _of(kind, (value.function, value.rule), value.of)
+    if isinstance(value, _CACHED):
+        options = value.cache_parameters()
+        return _of((kind, *options.values()), (value.__wrapped__,), functools.lru_cache(**options))
     if isinstance(value, functools.partial):
         children = (value.func, value.args, value.keywords)
         return _of(kind, children, lambda f, args, kwargs: kind(f, *args, **kwargs))
@@ -86,7 +101,9 @@ def parts_of(value: Any) -> Parts | None:
 
 def is_module(value: Any) -> bool:
     """Whether a value is a module; False for weak proxies of one."""
-    return type(value) not in _PROXIES and "_parameters" in getattr(value, "__dict__", ())
+    # Functions that ``functools.wraps`` made of a module have its attributes.
+    attrs = getattr(value, "__dict__", ())
+    return "_parameters" in attrs and hasattr(type(value), "named_parameters")
 
 
 def referent_of(proxy: Any) -> Any:
@@ -138,10 +155,12 @@ def _is_filled(cell: types.CellType) -> bool:
 
 
 def _instance(value: Any) -> Parts | None:
-    """Decompose an instance of a user's class into its attributes."""
+    """Decompose an instance of a user's class, or of an open one, into its attributes."""
     kind = type(value)
-    if code_facts.is_library(kind.__module__) or kind.__module__ == "builtins":
+    is_open = isinstance(value, _OPEN)
+    if not is_open and (code_facts.is_library(kind.__module__) or kind.__module__ == "builtins"):
         return None
+    new = types.SimpleNamespace.__new__ if isinstance(value, _OPEN[0]) else object.__new__
     slots = [s for owner in kind.__mro__ for s in slots_of(owner) if hasattr(value, s)]
     names = [*slots, *getattr(value, "__dict__", ())]
     if not names or isinstance(value, type):
@@ -149,7 +168,7 @@ def _instance(value: Any) -> Parts | None:
     children = [getattr(value, s) for s in slots] + list(getattr(value, "__dict__", {}).values())
 
     def build(makers: Makers, keep: Callable[[Any], None]) -> Any:
-        copy = object.__new__(kind)
+        copy = new(kind)
         keep(copy)
         for number, name in enumerate(names):
             child = makers[number]() if number in makers else children[number]
@@ -184,8 +203,8 @@ def reaches(value: Any, ids: Mapping[int, bool], path: str, seen: dict[int, Any]
     if id(value) in seen or _is_simple(value):
         return False
     seen[id(value)] = value  # kept alive, so that its id is unique
-    attrs = getattr(value, "__dict__", {})
-    if "_parameters" in attrs:
+    if is_module(value):
+        attrs = value.__dict__
         children = [v for n, v in attrs.items() if n not in ("_parameters", "_buffers", "_lent")]
         if any(id(v) in ids for v in attrs["_parameters"].values() if v is not None):
             return True
@@ -196,6 +215,17 @@ def reaches(value: Any, ids: Mapping[int, bool], path: str, seen: dict[int, Any]
     # Every child must be checked for parameters, so no short circuit.
     flags = [reaches(child, ids, path, seen) for child in children]
     return any(flags)
+
+
+def is_opaque(value: Any, depth: int = 3) -> bool:
+    """Whether a value may refer to modules that ``parts_of`` does not find."""
+    if _is_simple(value) or isinstance(value, (float, complex)):
+        return False
+    if not isinstance(value, types.FunctionType) or not depth:
+        return True
+    cells = [c.cell_contents for c in value.__closure__ or () if _is_filled(c)]
+    defaults = (*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values())
+    return any(is_opaque(v, depth - 1) for v in (*cells, *defaults, *value.__dict__.values()))
 
 
 def _is_simple(value: Any) -> bool:

@@ -54,12 +54,13 @@ class Form:
     """Everything in a module except its arrays; equal forms compute the same."""
 
     __slots__ = (
-        "_hash", "attributes", "constants", "held", "is_simple", "is_written", "key", "names",
-        "nodes", "root",
+        "_hash", "attributes", "constants", "held", "is_opaque", "is_simple", "is_written", "key",
+        "names", "nodes", "root",
     )  # fmt: skip
 
     def __init__(self, walk: Any) -> None:
-        self.key = tuple(walk.tokens)
+        #: A copy of a module with opaque objects is not what the module is.
+        self.key = (*walk.tokens, walk.is_copy)
         #: The path of each leaf, and whether it is anything but a trainable parameter.
         self.names = tuple(walk.names)
         self.constants = tuple(walk.constants)
@@ -70,9 +71,13 @@ class Form:
         )
         #: User functions and objects that the modules call.
         self.held = tuple(walk.held)
-        #: Whether the form of a copy is known without another walk.
         self.is_written = walk.is_written
-        self.is_simple = walk.is_lasting and not any(node.makers for node in self.nodes)
+        #: Whether copies share objects that may lead to the module itself.
+        self.is_opaque = walk.is_opaque
+        #: Whether the form of a copy is known without another walk.
+        self.is_simple = (
+            walk.is_lasting and not walk.is_opaque and not any(node.makers for node in self.nodes)
+        )
         self._hash = hash((self.key, self.constants))
         #: The module that last had this form.
         self.root: Callable[[], Any] = weakref.ref(walk.root)

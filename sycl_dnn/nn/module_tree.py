@@ -99,6 +99,8 @@ class _Walk:
         self.is_lasting = True
         #: Whether a forward assigns attributes.
         self.is_written = False
+        #: Whether there are objects that cannot be decomposed.
+        self.is_opaque = False
         self.contents: list[tuple[Any, list[Any]]] = []
         self._plain: set[int] = set()
         self._numbers: dict[int, int] = {}
@@ -110,6 +112,7 @@ class _Walk:
         self.root = root
         self._ids: dict[int, bool] | None = None
         self._node(root, "", False)
+        self.is_copy = self.is_opaque and bypassed.is_copy(root)
         for number in self._frozen:
             self.constants[number] = True
 
@@ -223,7 +226,7 @@ class _Walk:
             index = self._node(value, path, True)
             return ("node", index), lambda copies: copies.modules[index]
         if isinstance(value, np.ndarray):
-            self.is_lasting = False
+            self.is_lasting, self.is_opaque = False, self.is_opaque or value.dtype.hasobject
             return (kind, value.dtype.str, value.shape, value.tobytes()), None
         if isinstance(value, type) or arguments.operation_of(value) is not None:
             return value, None
@@ -246,6 +249,7 @@ class _Walk:
         if not isinstance(value, (types.FunctionType, types.BuiltinFunctionType)):
             self.is_lasting = False
         self.held.append(value)
+        self.is_opaque |= held_objects.is_opaque(value)
         return arguments.key_of(value), None
 
     def _held_leaf(self, owner: Any, name: str, path: str) -> tuple[Any, Maker]:
@@ -295,6 +299,7 @@ class _Walk:
 
     def _container(self, value: Any, node: Any, path: str) -> tuple[Any, Maker | None]:
         children = list(node.children)
+        self.is_opaque |= not all(isinstance(key, PLAIN) for key in node.order)
         steps = zip(children, node.steps(), strict=True)
         encoded = [self._item(v, path + step) for v, step in steps]
         attributes = [] if node.kind in _BUILTIN else attributes_of(value, node)
@@ -406,6 +411,7 @@ def unflatten(form: Form, leaves: Iterable[Any]) -> Any:
         if is_traced:
             attrs["_is_traced"] = True
         module.__dict__.update(attrs)
+    bypassed.copied(form, modules[0], is_traced)
     if copies.lent:
         _record_lent(form, copies)
     if form.is_simple:

@@ -177,8 +177,9 @@ class TraceState:
         self._capture_of: dict[int, Tensor] = {}
         #: Results of calls over arrays, by id.
         self._by_calls: dict[int, Tensor] = {}
-        #: Names of the trainable parameters of modules among the arguments, by id of the array.
-        self.represented: dict[int, str] = {}
+        #: By id: the names of trainable parameters that modules among the arguments represent, and
+        #: whether code without gradients may read them.
+        self.represented: dict[int, tuple[str, bool]] = {}
         #: Entries of the tape, by id, that were recorded in a block with gradients.
         self.kept_entries: set[int] = set()
         self._written_by_calls: set[Storage] = set()

@@ -52,6 +52,21 @@ WAYS = {
     "recursion": (
         "layer = net.layer\n"
         "def run(x, depth=2): return run(x, depth - 1) if depth else layer(x)\nnet.run = run"),
+    "compiled layer": "net.run = sycl_dnn.compile(net.layer)",
+    "compiled method": "net.run = sycl_dnn.compile(net.one)",
+    "compiled closure in a list": "net.table = [sycl_dnn.compile(lambda x: net.layer(x))]; "
+    "net.run = lambda x: net.table[0](x)",
+    "method compiled in its class": "net.run = net.fast",
+    "mapped compiled layer": "net.run = sycl_dnn.vmap(sycl_dnn.compile(net.layer))",
+    "checkpoint of a layer": "net.run = sycl_dnn.checkpoint(net.layer)",
+    "cache": "found = functools.cache(lambda: net.layer); net.run = lambda x: found()(x)",
+    "namespace": (
+        "net.names = types.SimpleNamespace(a=net.layer); net.run = lambda x: net.names.a(x)"),
+    "user dict": (
+        "names = net.names = collections.UserDict(a=net.layer); net.run = lambda x: names['a'](x)"),
+    "chain map": (
+        "names = collections.ChainMap({'a': net.layer}); net.run = lambda x: names['a'](x)"),
+    "wrapper of a module": "net.run = functools.wraps(net.layer)(around(net.layer))",
     "unregistered module": "outer = nn.Sequential(net.layer); net.run = lambda x: outer(x)",
 }  # fmt: skip
 
@@ -63,8 +78,8 @@ def around(function):
 def by(name):
     """Return a function that gives a module the callable of a row."""
     scope = dict(globals())
-    text = textwrap.indent(WAYS[name].replace("; ", "\n"), "    ")
-    exec(f"import functools, weakref\ndef way(net):\n{text}", scope)
+    text = textwrap.indent((WAYS | OPAQUE)[name].replace("; ", "\n"), "    ")
+    exec(f"import collections, functools, itertools, types, weakref\ndef way(net):\n{text}", scope)
     return scope["way"]
 
 
@@ -75,6 +90,10 @@ class Net(nn.Module):
         way(self)
 
     def one(self, x):
+        return self.layer(x)
+
+    @sycl_dnn.compile
+    def fast(self, x):
         return self.layer(x)
 
     def forward(self, x):
@@ -135,6 +154,28 @@ def test_copies_have_their_own_parameters(way, x):
     assert float(loss(net, x)) > 0
 
 
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.sweep(3)
+def test_other_parameters_of_the_same_form_are_the_copys(way, x):
+    net = Net(by(way))
+    other = sycl_dnn.tree.map(lambda p: p * 0, net)
+    compiled = sycl_dnn.compile(loss)
+    assert float(loss(net, x)) > 0
+    assert float(compiled(net, x)) > 0
+    assert float(compiled(other, x)) == float(loss(other, x)) == 0
+
+
+def test_functions_with_gradients_of_their_own_are_the_copys(x):
+    def way(net):
+        net.run = sycl_dnn.custom_vjp(net.layer)
+        net.run.defvjp(lambda x: (net.layer(x), net.layer.weight), lambda w, dy: (2 * dy @ w,))
+
+    net = Net(way)
+    other = sycl_dnn.tree.map(lambda p: p * 0 + 1, net)
+    slope = sycl_dnn.grad(lambda x, net: F.sum(net(x)))(x, other)
+    np.testing.assert_allclose(dpnp.asnumpy(slope), 4)
+
+
 def test_closure_variables_are_shared_with_copies(x):
     seen = []
 
@@ -193,6 +234,36 @@ class OfClass(nn.Module):
 def test_parameters_that_no_gradient_would_reach_are_refused_by_name(make, message, x):
     with pytest.raises(TypeError, match=message):
         sycl_dnn.value_and_grad(loss)(make(), x)
+
+
+#: Objects that cannot be decomposed, and how a forward reaches the layer through them.
+OPAQUE = {
+    "iterator": "found = itertools.repeat(net.layer); net.run = lambda x: next(found)(x)",
+    "weak set": "net.names = weakref.WeakSet([net.layer]); net.run = lambda x: [*net.names][0](x)",
+    "array of objects": (
+        "net.names = np.array([net.layer, None]); net.run = lambda x: net.names[0](x)"),
+    "key": "net.names = {net.layer: 1}; net.run = lambda x: next(iter(net.names))(x)",
+    "attribute of a function": (
+        "def of(x): return of.own(x)\nof.own = net.layer; net.run = lambda x: of(x)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("way", OPAQUE)
+def test_objects_that_are_not_copied_are_refused_where_they_would_lead_to_old_parameters(way, x):
+    net = Net(by(way))
+    assert float(loss(net, x)) == pytest.approx(float(sycl_dnn.compile(loss)(net, x)))
+    other = sycl_dnn.tree.map(lambda p: p * 0, net)
+    for call in (sycl_dnn.compile(sycl_dnn.grad(loss)), sycl_dnn.grad(loss)):
+        with pytest.raises(TypeError, match=r"layer\.weight must be reached through self"):
+            call(net, x)
+    for call in (loss, sycl_dnn.compile(loss)):
+        with pytest.raises(TypeError, match=r"layer\.weight must be reached through self"):
+            call(other, x)
+
+
+def test_globals_are_refused_in_compiled_gradients(x):
+    with pytest.raises(TypeError, match=r"layer\.weight must be reached through self"):
+        sycl_dnn.compile(sycl_dnn.grad(loss))(Net(by_global), x)
 
 
 def test_a_loss_may_hold_the_module_that_it_is_a_function_of(x):
