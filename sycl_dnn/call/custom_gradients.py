@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any
 
 from sycl_dnn import tree
@@ -19,8 +20,12 @@ from sycl_dnn.trace.gradients import (
 )
 from sycl_dnn.trace.steps import Entry
 from sycl_dnn.trace.torch_methods import detached
-from sycl_dnn.trace.trace_state import TapePart, running
+from sycl_dnn.trace.trace_state import TapePart, running, running_trace
 from sycl_dnn.trace.values import Tensor, alias
+
+
+#: The functions whose rule runs.
+_inside: ContextVar[frozenset[Any]] = ContextVar("sycl_dnn_rules", default=frozenset())
 
 
 def stop_gradient(x: Any) -> Any:
@@ -58,8 +63,9 @@ class custom_vjp:  # noqa: N801 - used as a decorator
     ``defvjp(forward, backward)`` defines the gradient. ``forward`` takes the arguments of
     ``function`` and returns the result and a tree of residuals, which ``backward(residuals, dy)``
     receives together with the gradient of the result. ``backward`` returns one gradient for each
-    positional argument, nested like it; None means zeros. Higher-order gradients are those of
-    ``forward`` and ``backward``, so the rule works at any order.
+    positional argument, nested like it; None means zeros. What the functions capture and named
+    arguments have none. Higher-order gradients are those of ``forward`` and ``backward``, so the
+    rule works at any order. In ``forward``, a call of the function is one of ``function`` itself.
 
     Examples
     --------
@@ -93,22 +99,27 @@ class custom_vjp:  # noqa: N801 - used as a decorator
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Return ``function(*args, **kwargs)``."""
-        tensors = [t for t in tree.leaves((args, kwargs)) if isinstance(t, Tensor)]
-        if not tensors or not tensors[0].trace.training:
+        tensors = [t for t in tree.leaves(args) if isinstance(t, Tensor)]
+        trace = tensors[0].trace if tensors else running_trace()
+        if trace is None or not trace.training or self in _inside.get():
             return self.function(*args, **kwargs)
         if self.rule is None:
             raise TypeError(f"custom_vjp: {self._name} has no rule yet; set it with defvjp")
-        return self.recorded(tensors[0].trace, self.rule[0], args, kwargs)
+        if not tensors:  # the rule has no gradients of what the function captures
+            return stop_gradient(self.function(*args, **kwargs))
+        return self.recorded(trace, self.rule[0], args, kwargs)
 
     def recorded(self, trace: Any, forward: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """Record ``forward``, with its residuals as results that ``backward`` reads."""
         _, backward = self.rule  # type: ignore[misc]
         name = self._name
         part = trace.tape_part(training=True)
+        token = _inside.set(_inside.get() | {self})
         try:
             with unwritten(trace):
                 returned = forward(*args, **kwargs)
         finally:
+            _inside.reset(token)
             trace.logged(TapePart.end, part)
         if not isinstance(returned, tuple) or len(returned) != 2:
             raise TypeError(f"custom_vjp: forward of {name} must return (result, residuals)")
