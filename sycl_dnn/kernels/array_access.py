@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from sycl_dnn.kernels import indexed_elements
+from sycl_dnn.kernels import indexed_elements, transposed_tiles
 from sycl_dnn.kernels.expression import INDEXED, REGISTERS, Term, from_memory, to_memory, write
 from sycl_dnn.kernels.reduced_axes import ReducedAxes
 from sycl_dnn.kernels.reduction_form import ReductionForm, ScanForm
@@ -83,8 +83,11 @@ class ArrayAccess:
         if kind == "1":
             return [k.call("add", start, k.converted(at, "i64"))]
         stride = self._strides[number][self._lanes]
-        lanes = [k.call("add", at, k.constant(n, "i32")) for n in range(self.width)]
-        return [k.call("add", start, self._scaled(lane, stride)) for lane in lanes]  # type: ignore[arg-type]
+        assert stride is not None
+        first = k.call("add", start, self._scaled(at, stride))
+        # What does not depend on the vector is computed before the loops.
+        shifts = [self._scaled(k.constant(n, "i32"), stride) for n in range(self.width)]
+        return [k.call("add", first, shift) for shift in shifts]
 
     def bits(self, number: int, start: Value, at: Value | None) -> Value:
         """Load elements in their memory type; a single one if they are equal along the vector."""
@@ -94,6 +97,24 @@ class ArrayAccess:
         if is_vector:
             return k.load(pointer, indices[0], self.width)
         return k.joined([k.load(pointer, index) for index in indices])
+
+    def is_tiled(self, number: int) -> bool:
+        """Whether an array has tiles: vectors cross rows that are contiguous in memory."""
+        kinds = self._classes[number]
+        return kinds[self._lanes] == "n" and "t" in kinds
+
+    def columns(self, number: int, start: Value, at: Value, n: int) -> list[Value]:
+        """Load ``n`` neighbors of each element of a vector; return the vectors of all, as bits."""
+        k, pointer = self.kernel, self._address(number)
+        rows = [k.load(pointer, index, n) for index in self._indices(number, start, at)]
+        return transposed_tiles.columns_of(k, rows)
+
+    def put_columns(self, number: int, start: Value, at: Value, columns: Sequence[Value]) -> None:
+        """Store the elements of a vector with their neighbors, as bits."""
+        k, pointer = self.kernel, self._address(number)
+        rows = transposed_tiles.rows_of(k, [k.repeated(v, self.width) for v in columns])
+        for index, row in zip(self._indices(number, start, at), rows, strict=True):
+            k.store(pointer, index, row)
 
     def put(self, number: int, start: Value, at: Value | None, bits: Value) -> None:
         """Store elements in their memory type; a single one if the stride class is 0."""
@@ -149,6 +170,8 @@ class Scope:
         Values computed so far, by index of the input or term.
     row : Value, optional
         Local memory of a term of all elements along the reduced axes, or of vectors of it.
+    held : set of int
+        Indices of results that are not stored, but kept for ``store_tiles``.
     """
 
     def __init__(
@@ -166,6 +189,7 @@ class Scope:
         self._starts = [zero] * len(arrays) if starts is None else starts
         self._counted = counted
         self.values, self.row = dict(values or {}), row
+        self.held: set[int] = set()
 
     def moved(self, coordinates: Mapping[int, Value]) -> Scope:
         """Return the scope further along axes without vectors."""
@@ -223,9 +247,36 @@ class Scope:
         """Store results, given by their indices."""
         expression = self.arrays.expression
         for place in results:
+            if place in self.held:
+                continue
             number = expression.first_result + place
             value = self.values[expression.results[place]]
             self.arrays.stored(number, self._starts[number], self._at, value)
+
+    def load_tiles(self, numbers: Iterable[int], scopes: Sequence[Scope]) -> None:
+        """Load tiled inputs of this scope and the neighbors after it; ``scopes`` are all."""
+        arrays = self.arrays
+        for n in numbers:
+            if n < len(arrays.expression.inputs) and arrays.is_tiled(n) and self._at is not None:
+                columns = arrays.columns(n, self._starts[n], self._at, len(scopes))
+                for scope, bits in zip(scopes, columns, strict=True):
+                    value = from_memory(arrays.kernel, bits, arrays.expression.inputs[n])
+                    scope.values[n] = value
+
+    def tiled(self, results: Iterable[int]) -> set[int]:
+        """Return those of some results that are stored as tiles."""
+        first = self.arrays.expression.first_result
+        return {place for place in results if self.arrays.is_tiled(first + place)}
+
+    def store_tiles(self, scopes: Sequence[Scope]) -> None:
+        """Store the held results of this scope and the neighbors after it."""
+        arrays, expression = self.arrays, self.arrays.expression
+        for place in sorted(self.held):
+            number, result = expression.first_result + place, expression.results[place]
+            dtype = expression.dtype_of(result)
+            bits = [to_memory(arrays.kernel, s.values[result], dtype) for s in scopes]
+            if self._at is not None:
+                arrays.put_columns(number, self._starts[number], self._at, bits)
 
     def keep(self, term: int, place: int | None) -> None:
         """Store a term in the memory of a result, or in local memory."""

@@ -121,6 +121,13 @@ class ReductionWriter(KeptPoints):
         reductions = self._passes.reductions[number]
         with self._blocks(self._axes.high[axis], 1) as (first, last):
             sums = [self._variables(reductions) for _ in scopes]
+            if self._schedule.tile:
+                tile = self._constant(self._schedule.tile)
+                end = k.call("sub", last, k.call("rem", k.call("sub", last, first), tile))
+                with k.loop(first, end, tile) as row:
+                    for scope, states in zip(scopes, sums, strict=True):
+                        self._absorb_tile(scope, axis, row, states, number)
+                first = end
             with k.loop(first, last, self._constant(1)) as row:
                 for scope, states in zip(scopes, sums, strict=True):
                     row_scope = scope.moved({axis: row})
@@ -297,6 +304,17 @@ class ReductionWriter(KeptPoints):
         ):
             merged = self._reductions[n].merged(current(self._kernel, state), element)
             assign(self._kernel, state, merged)
+
+    def _absorb_tile(
+        self, scope: Scope, axis: int, row: Value, states: list[State], number: int
+    ) -> None:
+        shifts = [self._constant(n) for n in range(self._schedule.tile)]
+        scopes = [scope.moved({axis: self._added(row, shift)}) for shift in shifts]
+        scopes[0].load_tiles(self._passes.varying[number], scopes)
+        for of_row in scopes:
+            of_row.held = of_row.tiled(self._passes.full[number])
+            self._absorb(of_row, states, number)
+        scopes[0].store_tiles(scopes)
 
     def _merge(self, reductions: Sequence[int], sums: list[State], others: list[State]) -> None:
         k = self._kernel

@@ -81,8 +81,10 @@ class KeptPoints(abc.ABC):
         self._each, self._n_units = next(supply), next(supply)
         self._total = next(supply) if form.schedule.part >= 0 else None
         self._sizes = [next(supply) for _ in form.kinds]
+        known = {"t": kernel.constant(1, "i32")}
         strides = [
-            [next(supply) if kind == "n" else None for kind in kinds] for kinds in form.classes
+            [next(supply) if kind == "n" else known.get(kind) for kind in kinds]
+            for kinds in form.classes
         ]
         passed = [next(supply) for _ in range(form.expression.n_passed)]
         indexed = [

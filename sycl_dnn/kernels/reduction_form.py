@@ -37,6 +37,9 @@ class ReductionSchedule(NamedTuple):
     n_rows : int
         Rows of a span that are read at a time; or, along a reduced axis, short rows of a block, 0
         for blocks of vectors of one row.
+    tile : int
+        Elements along the last reduced axis that are read at once and transposed, of arrays that
+        are contiguous there and not along a kept vectorized axis; 0 for single ones.
     """
 
     lanes: int
@@ -48,6 +51,7 @@ class ReductionSchedule(NamedTuple):
     block: int = 64
     span: int = 0
     n_rows: int = 0
+    tile: int = 0
 
     @property
     def step(self) -> int:
@@ -69,7 +73,7 @@ class ReductionForm(NamedTuple):
     kinds : str
         Of each axis: kept (k) or reduced (r).
     classes : tuple of str
-        Of inputs and results, by axis: stride 0, stride 1 along vectors (1), any (n).
+        Of inputs and results, by axis: stride 0, stride 1 along vectors (1) or tiles (t), any (n).
     schedule : ReductionSchedule
     """
 

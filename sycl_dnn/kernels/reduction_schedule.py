@@ -17,9 +17,11 @@ from sycl_dnn.kernels.reduction_form import ReductionForm, ReductionSchedule
 _MIN_PER_GROUP, _MIN_FOR_PARTS = 1 << 13, 1 << 15
 #: Elements that a processor's cache holds.
 _CACHED = 1 << 18
-#: Rows shorter than the first are not vectorized along themselves; with several passes on a CPU,
-#: only those shorter than the second, since columns would take one load per element and pass.
-SHORT, _VECTOR = 32, 16
+#: Rows that are shorter are not vectorized along themselves; on a CPU, neither are those of several
+#: costly reductions that are shorter than the second, others of several passes than the third.
+SHORT, _COSTLY_SHORT, _VECTOR = 32, 129, 16
+#: Maximum and minimum number of elements of a row of a tile.
+_TILE, _LEAST_TILE = 8, 4
 #: Maximum number of terms for unrolling, limited by registers.
 _FEW_TERMS = 9
 #: Columns whose states are in local memory, which fewer rows are not worth; rows, of all arrays,
@@ -48,10 +50,12 @@ class ReductionGrid(NamedTuple):
     kinds: str
     strides: tuple[tuple[int, ...], ...]
 
-    def classes(self, lanes: int) -> tuple[str, ...]:
-        """Return the stride classes, given the vectorized axis."""
+    def classes(self, lanes: int, *, has_tiles: bool = False) -> tuple[str, ...]:
+        """Return the stride classes, given the vectorized axis, and whether there are tiles."""
+        ones = {self.kinds.rindex("r"): "t"} if has_tiles else {}
+        ones[lanes] = "1"
         return tuple(
-            "".join("0" if s == 0 else "1" if s == 1 and k == lanes else "n" for k, s in axes)
+            "".join("0" if s == 0 else ones.get(k, "n") if s == 1 else "n" for k, s in axes)
             for axes in map(enumerate, self.strides)
         )
 
@@ -109,7 +113,7 @@ def _lanes(grid: ReductionGrid, short: int) -> int:
     # Indices are counted in the order of the reduced axes, so among these only the last works.
     candidates = [a for a, kind in enumerate(grid.kinds) if kind == "k"]
     candidates.append(grid.kinds.rindex("r"))
-    longest = max(candidates, key=lambda a: (min(grid.sizes[a], SHORT), a))
+    longest = max(candidates, key=lambda a: (min(grid.sizes[a], short), a))
     return longest if grid.sizes[longest] >= 2 * grid.sizes[last] else last
 
 
@@ -125,11 +129,14 @@ def longest_kept(grid: ReductionGrid) -> int | None:
 
 
 def whole_schedule(
-    grid: ReductionGrid, n_terms: int, *, is_cpu: bool, lanes: int | None = None, n_passes: int = 1
+    grid: ReductionGrid, n_terms: int, *, is_cpu: bool, lanes: int | None = None, short: int = SHORT
 ) -> ReductionSchedule:
-    """Return the schedule of a grid that is not split; ``lanes`` may require a vectorized axis."""
+    """Return the schedule of a grid that is not split.
+
+    ``lanes`` may require a vectorized axis; else it is not that of rows shorter than ``short``.
+    """
     if lanes is None:
-        lanes = _lanes(grid, _VECTOR if is_cpu and n_passes > 1 else SHORT)
+        lanes = _lanes(grid, short)
     size, is_rows = grid.sizes[lanes], grid.kinds[lanes] == "r"
     is_dense = any(along[lanes] == 1 for along in grid.strides)
     if is_cpu:
@@ -144,7 +151,16 @@ def whole_schedule(
     if n_terms <= _FEW_TERMS and not is_apart and (is_cpu or is_rows):
         n_vectors = size // (width * n_items)
         unroll = 4 if n_vectors >= 4 else 2 if n_vectors >= 2 and not is_rows else 1
-    return ReductionSchedule(lanes, width, unroll, n_items)
+    tile = _tile(grid, lanes, width) if is_cpu else 0
+    return ReductionSchedule(lanes, width, unroll, n_items, tile=tile)
+
+
+def _tile(grid: ReductionGrid, lanes: int, width: int) -> int:
+    """Return the size of tiles of arrays whose short rows vectors cross; 0 if there are none."""
+    last = grid.kinds.rindex("r")
+    crosses = any(along[last] == 1 and along[lanes] > 1 for along in grid.strides)
+    tile = _width(grid.sizes[last], min(width, _TILE))
+    return tile if grid.kinds[lanes] == "k" and crosses and tile >= _LEAST_TILE else 0
 
 
 def n_units_of(grid: ReductionGrid, schedule: ReductionSchedule) -> int:
@@ -157,8 +173,13 @@ def n_units_of(grid: ReductionGrid, schedule: ReductionSchedule) -> int:
 
 
 def is_far_apart(grid: ReductionGrid, schedule: ReductionSchedule) -> bool:
-    """Whether units read columns of an array that exceeds the caches."""
-    return grid.kinds[schedule.lanes] == "k" and math.prod(grid.sizes) > _CACHED
+    """Whether units read columns of an array that exceeds the caches.
+
+    Vectors across short rows read neighbors.
+    """
+    has_rows = grid.kinds.count("r") == 1 and grid.kinds.endswith("r")
+    is_columns = grid.kinds[schedule.lanes] == "k" and not has_rows
+    return is_columns and math.prod(grid.sizes) > _CACHED
 
 
 def in_memory_order(
@@ -246,6 +267,16 @@ def is_costly(expression: Expression) -> bool:
     return any(term.operation in COSTLY for term in expression.terms)
 
 
+def short_of(expression: Expression, n_passes: int) -> int:
+    """Return the length of which rows are vectorized along themselves on a CPU.
+
+    Lanes must be combined for each reduction of a row; tiles of rows must be transposed.
+    """
+    if is_costly(expression) and len(expression.reductions) > 1:
+        return _COSTLY_SHORT
+    return _VECTOR if n_passes > 1 else SHORT
+
+
 def row_of(expression: Expression, grid: ReductionGrid, schedule: ReductionSchedule) -> int:
     """Return the maximum length of rows, or columns, of which a CPU keeps a costly term; 0 if none.
 
@@ -294,7 +325,7 @@ def planned(
     n_units = n_units_of(grid, schedule)
     n_groups = min(n_units, 4 * n_processors, max(1, math.prod(grid.sizes) // _MIN_PER_GROUP))
     share = -(-n_units // n_groups)
-    classes = grid.classes(schedule.lanes)
+    classes = grid.classes(schedule.lanes, has_tiles=schedule.tile > 0)
     if expression.reductions and _is_block(grid, schedule):
         schedule = schedule._replace(block=0)
     if expression.reductions and schedule.n_items == 1:

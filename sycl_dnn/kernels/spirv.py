@@ -226,6 +226,14 @@ class Kernel:
         lanes = range(which * n, which * n + n)
         return self._emit(79, v.type, n, v.id, v.id, *lanes)
 
+    def shuffled(self, a: Value, b: Value, lanes: Sequence[int]) -> Value:
+        """Return lanes of two vectors; those of the second one are counted after the first's."""
+        return self._emit(79, a.type, len(lanes), a.id, b.id, *lanes)
+
+    def concatenated(self, a: Value, b: Value) -> Value:
+        """Return the lanes of two vectors, one after the other."""
+        return self.shuffled(a, b, range(2 * a.width))
+
     def shifted(self, v: Value, fill: Value, by: int) -> Value:
         """Shift lanes by ``by``, backward if negative; ``fill`` replaces missing lanes."""
         lanes = [lane - by if 0 <= lane - by < v.width else v.width for lane in range(v.width)]

@@ -21,6 +21,7 @@ from sycl_dnn.kernels.reduction_schedule import (
     planned,
     reduction_grid,
     row_of,
+    short_of,
     whole_schedule,
 )
 from sycl_dnn.kernels.two_stages import Stages
@@ -35,9 +36,8 @@ def schedule_of(
 ) -> ReductionSchedule:
     """Return the schedule of an expression over a grid; ``lanes`` fixes the axis of the vectors."""
     passes = Passes(expression, grid.kinds, grid.classes(0), keeps=False, has_row=False)
-    schedule = whole_schedule(
-        grid, passes.n_terms, is_cpu=is_cpu, lanes=lanes, n_passes=passes.count
-    )
+    short = short_of(expression, passes.count) if is_cpu else SHORT
+    schedule = whole_schedule(grid, passes.n_terms, is_cpu=is_cpu, lanes=lanes, short=short)
     is_single = passes.count == 1 and bool(expression.reductions)
     if is_cpu and is_single:
         schedule = in_memory_order(grid, schedule, expression)

@@ -303,15 +303,16 @@ def test_only_axes_of_one_kind_are_merged(sizes, kinds, strides, wanted):
 
 
 def test_vectors_run_along_a_sufficiently_long_axis():
-    def lanes(sizes, kinds, n_passes=1):
+    def lanes(sizes, kinds, **options):
         strides = np.cumprod([1, *sizes[:0:-1]])[::-1]
         grid = reduction_grid(sizes, kinds, [strides])
-        return whole_schedule(grid, 1, is_cpu=True, n_passes=n_passes).lanes
+        return whole_schedule(grid, 1, is_cpu=True, **options).lanes
 
     assert lanes((100, 64), "kr") == 1
     assert lanes((100, 8), "kr") == 0  # many short rows
     assert lanes((100, 20), "kr") == 0
-    assert lanes((100, 20), "kr", n_passes=2) == 1  # columns would be loaded twice
+    assert lanes((100, 20), "kr", short=16) == 1
+    assert lanes((200, 64), "kr", short=65) == 0
     assert lanes((3, 8), "kr") == 1
     assert lanes((100, 64), "rk") == 1
     assert lanes((100, 3), "rk") == 0  # few columns
