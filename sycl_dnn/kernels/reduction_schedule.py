@@ -29,8 +29,8 @@ _FEW_TERMS = 9
 _SPAN, _MANY_ROWS, _STREAMS, _FEWEST_ROWS = 1024, 128, 16, 4
 #: Bytes of these states: five stages of a chain have them in 256 KB of local memory.
 _MAX_STATES = 48 << 10
-#: Elements of a row, or vectors of elements of columns, that local memory keeps in float32.
-_MAX_ROW, _MAX_COLUMN = 4096, 128
+#: Elements of a row, or of columns of a vector, that local memory keeps in float32.
+_MAX_ROW, _MAX_COLUMN = 4096, 512
 
 
 class ReductionGrid(NamedTuple):
@@ -203,14 +203,20 @@ def in_memory_order(
 
 
 def n_parts_of(
-    grid: ReductionGrid, schedule: ReductionSchedule, n_processors: int, *, is_cheap: bool = False
+    grid: ReductionGrid,
+    schedule: ReductionSchedule,
+    n_processors: int,
+    *,
+    is_apart: bool,
+    is_cheap: bool = False,
 ) -> int:
     """Return the number of parts for the longest reduced axis; 1 if the device is busy anyway.
 
-    ``is_cheap`` is whether one processor finishes what its cache holds before others wake up.
+    ``is_apart`` is whether columns are far apart; ``is_cheap``, whether one processor finishes what
+    its cache holds before others wake up.
     """
     n_units, n_elements = n_units_of(grid, schedule), math.prod(grid.sizes)
-    if is_far_apart(grid, schedule):
+    if is_apart:
         # Units along the vectors are no reason against parts, which read memory in its order.
         n_units = grid.count("k") // grid.sizes[schedule.lanes]
     if n_elements < (_CACHED if is_cheap else _MIN_FOR_PARTS) or n_units >= 2 * n_processors:
@@ -322,6 +328,10 @@ def planned(
     total: int = 0,
 ) -> Plan:
     """Return the launch for a grid; ``total`` is the full size of an axis split into parts."""
+    row = row_of(expression, grid, schedule)
+    schedule = schedule._replace(row=row)
+    if row and grid.kinds[schedule.lanes] == "k":
+        schedule = schedule._replace(unroll=1)  # the others would need local memory as well
     n_units = n_units_of(grid, schedule)
     n_groups = min(n_units, 4 * n_processors, max(1, math.prod(grid.sizes) // _MIN_PER_GROUP))
     share = -(-n_units // n_groups)
@@ -330,7 +340,6 @@ def planned(
         schedule = schedule._replace(block=0)
     if expression.reductions and schedule.n_items == 1:
         schedule = _with_blocks_of_rows(grid, schedule)
-    schedule = schedule._replace(row=row_of(expression, grid, schedule))
     strides = [
         s
         for kinds, along in zip(classes, grid.strides, strict=True)

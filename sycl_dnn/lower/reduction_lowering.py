@@ -89,12 +89,15 @@ class ReductionLaunch:
         self._grid = region.grid()
         self._schedule = schedule_of(self._expression, self._grid, is_cpu=self._is_cpu)
         is_cheap = self._is_cpu and not is_costly(self._expression)
-        self.n_parts = n_parts_of(self._grid, self._schedule, self._n_processors, is_cheap=is_cheap)
         #: Whether several passes should be several kernels; those over short columns of which terms
         #: are kept find them in the cache.
         self.is_far_apart = is_far_apart(self._grid, self._schedule) and not row_of(
             self._expression, self._grid, self._schedule
         )
+        self.n_parts = n_parts_of(
+            self._grid, self._schedule, self._n_processors,
+            is_apart=self.is_far_apart, is_cheap=is_cheap,
+        )  # fmt: skip
 
     @property
     def _n_processors(self) -> int:

@@ -15,6 +15,7 @@ from sycl_dnn.kernels.reduction_schedule import (
     Plan,
     ReductionGrid,
     in_parts,
+    is_far_apart,
     longest_kept,
     n_parts_of,
     planned,
@@ -79,7 +80,8 @@ class ScanLaunch:
         """Record the kernels; return the outputs."""
         region, n_parts = self._region, 1
         if not self._in_order:
-            n_parts = n_parts_of(self._grid, self._schedule, self._n_processors)
+            is_apart = is_far_apart(self._grid, self._schedule)
+            n_parts = n_parts_of(self._grid, self._schedule, self._n_processors, is_apart=is_apart)
         if n_parts > 1:
             return self._in_parts(n_parts)
         plan = planned(self._expression, self._grid, self._schedule, self._n_processors)
