@@ -17,9 +17,9 @@ from sycl_dnn.kernels.reduction_form import ReductionForm, ReductionSchedule
 _MIN_PER_GROUP, _MIN_FOR_PARTS = 1 << 13, 1 << 15
 #: Elements that a processor's cache holds.
 _CACHED = 1 << 18
-#: Rows that are shorter are not vectorized along themselves; on a CPU, neither are those of several
-#: costly reductions that are shorter than the second, others of several passes than the third.
-SHORT, _COSTLY_SHORT, _VECTOR = 32, 129, 16
+#: Rows that are shorter are not vectorized along themselves; on a CPU: those of several costly
+#: reductions, of a single reduction over them, of several passes.
+SHORT, _COSTLY_SHORT, _SINGLE_SHORT, _VECTOR = 32, 129, 65, 16
 #: Maximum and minimum number of elements of a row of a tile.
 _TILE, _LEAST_TILE = 8, 4
 #: Maximum number of terms for unrolling, limited by registers.
@@ -177,8 +177,7 @@ def is_far_apart(grid: ReductionGrid, schedule: ReductionSchedule) -> bool:
 
     Vectors across short rows read neighbors.
     """
-    has_rows = grid.kinds.count("r") == 1 and grid.kinds.endswith("r")
-    is_columns = grid.kinds[schedule.lanes] == "k" and not has_rows
+    is_columns = grid.kinds[schedule.lanes] == "k" == grid.kinds[-1]
     return is_columns and math.prod(grid.sizes) > _CACHED
 
 
@@ -273,14 +272,15 @@ def is_costly(expression: Expression) -> bool:
     return any(term.operation in COSTLY for term in expression.terms)
 
 
-def short_of(expression: Expression, n_passes: int) -> int:
+def short_of(expression: Expression, grid: ReductionGrid, n_passes: int) -> int:
     """Return the length of which rows are vectorized along themselves on a CPU.
 
     Lanes must be combined for each reduction of a row; tiles of rows must be transposed.
     """
-    if is_costly(expression) and len(expression.reductions) > 1:
-        return _COSTLY_SHORT
-    return _VECTOR if n_passes > 1 else SHORT
+    n_reductions = len(expression.reductions)
+    if n_passes > 1:
+        return _COSTLY_SHORT if is_costly(expression) and n_reductions > 1 else _VECTOR
+    return _SINGLE_SHORT if n_reductions == grid.kinds.count("r") == 1 else SHORT
 
 
 def row_of(expression: Expression, grid: ReductionGrid, schedule: ReductionSchedule) -> int:

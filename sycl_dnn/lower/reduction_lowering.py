@@ -36,7 +36,7 @@ def schedule_of(
 ) -> ReductionSchedule:
     """Return the schedule of an expression over a grid; ``lanes`` fixes the axis of the vectors."""
     passes = Passes(expression, grid.kinds, grid.classes(0), keeps=False, has_row=False)
-    short = short_of(expression, passes.count) if is_cpu else SHORT
+    short = short_of(expression, grid, passes.count) if is_cpu else SHORT
     schedule = whole_schedule(grid, passes.n_terms, is_cpu=is_cpu, lanes=lanes, short=short)
     is_single = passes.count == 1 and bool(expression.reductions)
     if is_cpu and is_single:

@@ -8,7 +8,8 @@ import wide_dtypes
 
 import sycl_dnn
 from sycl_dnn import functional as F
-from sycl_dnn.kernels.reduction_schedule import reduction_grid, whole_schedule
+from sycl_dnn.kernels.expression import Expression, Term
+from sycl_dnn.kernels.reduction_schedule import reduction_grid, short_of, whole_schedule
 
 #: Rows of several tiles, of tiles and single elements, of less than a tile.
 LENGTHS = (3, 4, 7, 8, 13, 24, 31, 129)
@@ -79,3 +80,17 @@ def test_tiles_are_of_arrays_whose_rows_vectors_cross():
     assert tile((100, 8), "kr", (16, 2)) == 0
     assert tile((8, 100), "rk", (100, 1)) == 0
     assert tile((10, 5), "kr", (5, 1)) == 4
+
+
+def test_rows_of_which_terms_are_worth_tiles():
+    def short(operations, kinds="kr", n_passes=1):
+        terms = [Term(name, "float32", (n,), ()) for n, name in enumerate(operations)]
+        expression = Expression(("float32",), tuple(terms), (len(terms),))
+        sizes = (40, 50, 60)[: len(kinds)]
+        grid = reduction_grid(sizes, kinds, [(3000, 60, 1)[-len(sizes) :]])
+        return short_of(expression, grid, n_passes)
+
+    assert short(["sum"]) == 65
+    assert short(["sum"], "rkr") == short([]) == 32
+    assert short(["sum", "max"], n_passes=2) == 16
+    assert short(["max", "exp", "sum"], n_passes=2) == 129
