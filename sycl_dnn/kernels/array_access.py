@@ -149,13 +149,13 @@ class ArrayAccess:
         """Return the elements of a source that indices name."""
         k, source = self.kernel, number - len(self.expression.inputs)
         dtype = self.expression.sources[source].dtype
-        total = indexed_elements.offset_of(k, indices, self._indexed[source])
-        if total.width == 1:
-            start = k.call("add", start, k.converted(total, "i64"))
+        of_all, rest = indexed_elements.offsets_of(k, indices, self._indexed[source])
+        start = k.call("add", start, k.converted(of_all, "i64"))
+        if rest.width == 1:
             return from_memory(k, self.bits(number, start, at), dtype)
         along = self.coordinate(number, k.constant(0, "i64"), at)
         elements = indexed_elements.loaded_lanes(
-            k, self._address(number), start, k.call("add", total, along),
+            k, self._address(number), start, k.call("add", rest, along),
             in_one=self._form.schedule.n_items == 1,
         )  # fmt: skip
         return from_memory(k, elements, dtype)

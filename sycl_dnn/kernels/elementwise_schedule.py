@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from sycl_dnn.kernels.expression import COSTLY, INDEXED, Expression
+from sycl_dnn.kernels.expression import COSTLY, INDEXED, Expression, Term
 
 
 class Schedule(NamedTuple):
@@ -29,6 +29,8 @@ class Schedule(NamedTuple):
         Whether the loop over vectors is outside that over rows.
     kept_row : int
         Maximum length of a row of ``kept_terms``, which a group computes once; 0 for none.
+    has_run : bool
+        Whether vectors begin anew where a run of gathered neighbors begins, and where it ends.
     """
 
     width: int
@@ -38,6 +40,14 @@ class Schedule(NamedTuple):
     pieces: tuple[int, ...] = ()
     in_columns: bool = False
     kept_row: int = 0
+    has_run: bool = False
+
+    def along(self, run: tuple[int, ...]) -> Schedule:
+        """Return the schedule of rows with a run of gathered neighbors; () for none."""
+        if not run:
+            return self
+        length = run[1] - run[0]
+        return self._replace(width=min(self.width, 1 << length.bit_length() - 1), has_run=True)
 
     @property
     def cut(self) -> tuple[int, int]:
@@ -50,7 +60,7 @@ ON_GPU = Schedule(width=4, n_items=64, span=1024)
 #: Maximum length of short rows, and how many are processed at a time unless they are unrolled; of
 #: those whose terms depend on coordinates, a column of as many vectors stays in the cache.
 _SHORT_ROW, _N_ROWS, _COLUMN = 128, 64, 16
-#: Maximum number of terms of a row's code, which is repeated for each of its vectors.
+#: Maximum number of terms of a row's code that are repeated for each of its vectors.
 _FEW_TERMS = 16
 #: Maximum length and number of rows of values that are equal in all rows; minimum number of these.
 _KEPT_ROW, _MOST_KEPT, _MANY_ROWS = 4096, 4, 64
@@ -153,8 +163,11 @@ def on_cpu(expression: Expression, grid: Grid) -> Schedule:
 def _is_by_element(expression: Expression, grid: Grid) -> bool:
     """Whether terms depend on the position in a row; else gathers name whole rows."""
     uniform = steady_along(-1, expression, grid.classes)
-    gathers = [term for term in expression.terms if term.operation == "gather"]
-    return bool(expression.n_places) or not all(uniform.issuperset(t.operands) for t in gathers)
+    return any(
+        term.operation == "gather" and not uniform.issuperset(term.operands)
+        or term.operation == "iota" and n not in uniform
+        for n, term in enumerate(expression.terms, len(expression.inputs))
+    )  # fmt: skip
 
 
 def _is_plain(expression: Expression, grid: Grid) -> bool:
@@ -162,7 +175,9 @@ def _is_plain(expression: Expression, grid: Grid) -> bool:
     if _is_by_element(expression, grid) or any(kinds[-1] == "n" for kinds in grid.classes):
         return False
     is_costly = any(term.operation in COSTLY for term in expression.terms)
-    return not is_costly and len(expression.terms) <= _FEW_TERMS
+    n_inputs, uniform = len(expression.inputs), steady_along(-1, expression, grid.classes)
+    n_repeated = len(expression.terms) - sum(n >= n_inputs for n in uniform)
+    return not is_costly and n_repeated <= _FEW_TERMS
 
 
 def _pieces(row: int) -> tuple[int, ...]:
@@ -186,12 +201,27 @@ def _width(row: int, *, overlaps: bool) -> int:
 
 
 def steady_along(axis: int, expression: Expression, classes: Sequence[str]) -> set[int]:
-    """Return the inputs and terms that are the same all along an axis."""
+    """Return the inputs and terms that are the same all along an axis.
+
+    Coordinates along other axes are, in a row; they are cheap to compute in neighboring rows.
+    """
     steady = {n for n in range(len(expression.inputs)) if classes[n][axis] == "0"}
     for n, term in enumerate(expression.terms, len(expression.inputs)):
-        if term.operation not in INDEXED and steady.issuperset(term.operands):
+        if term.operation in INDEXED:
+            is_steady = axis == -1 and _is_of_row(term, expression, classes)
+        else:
+            is_steady = steady.issuperset(term.operands)
+        if is_steady:
             steady.add(n)
     return steady
+
+
+def _is_of_row(term: Term, expression: Expression, classes: Sequence[str]) -> bool:
+    """Whether a term is a coordinate that is the same all along the innermost axis."""
+    if term.operation != "iota":
+        return False
+    number = len(classes) - expression.n_places + dict(term.attributes)["place"]
+    return classes[number][-1] == "0"
 
 
 def steady_work(expression: Expression, classes: Sequence[str]) -> list[int]:

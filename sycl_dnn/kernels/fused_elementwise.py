@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -43,7 +44,8 @@ def name_of(form: Form) -> str:
 def numbers_of(grid: Grid, n_groups: int, n_units: int, indexed: Sequence[int] = ()) -> list[int]:
     """Return the scalar arguments of a launch, in the order of the kernel's parameters.
 
-    ``indexed`` has the numbers of the expression, then size and stride of each gathered axis.
+    ``indexed`` has the numbers of the expression, then size and stride of each gathered axis, and
+    the ends of a run.
     """
     share = -(-n_units // n_groups)
     return [share, n_units, *grid.sizes, *grid.passed_strides, *indexed]
@@ -53,14 +55,14 @@ def parameters_of(form: Form) -> list[tuple[str, str]]:
     """Return the parameters of a kernel.
 
     Inputs, sources, results; units per group and number of units; sizes of the axes; strides of
-    class n; numbers of the expression; size and stride of each gathered axis.
+    class n; numbers of the expression; size and stride of each gathered axis; ends of a run.
     """
     expression = form.expression
     dtypes = [*expression.inputs, *[source.dtype for source in expression.sources]]
     dtypes += map(expression.dtype_of, expression.results)
     n_strides = sum(kinds.count("n") for kinds in form.classes)
     n_numbers = 2 + len(form.classes[0]) + n_strides + 2 * expression.n_indices
-    n_numbers += expression.n_passed
+    n_numbers += expression.n_passed + 2 * form.schedule.has_run
     pointers = [("pointer", IN_MEMORY.get(d, REGISTERS[d])) for d in dtypes]
     return [*pointers, *[("value", "i32")] * n_numbers]
 
@@ -95,6 +97,7 @@ class ElementwiseWriter:
             [(next(supply), next(supply)) for _ in range(source.n_indices)]
             for source in expression.sources
         ]
+        self._run = [next(supply) for _ in range(2 * form.schedule.has_run)]
         self._item = kernel.number_of("item")
         #: By term: the local memory of its values, which are equal in all rows.
         self._kept: dict[int, Value] = {}
@@ -123,11 +126,24 @@ class ElementwiseWriter:
             elif pieces:
                 self._rows((start, stop), starts, offsets, pieces)
             elif self._schedule.in_columns:
-                self._along(starts, self._constant(0), self._sizes[-1], (start, stop))
+                with self._runs() as run:
+                    self._along(starts, *run, (start, stop))
             else:
                 with k.loop(start, stop, one) as row:
                     row_starts = self._row_starts(starts, row)
                     self._along(row_starts, self._constant(0), self._sizes[-1])
+
+    @contextlib.contextmanager
+    def _runs(self) -> Iterator[tuple[Value, Value]]:
+        """Generate the loop over the parts of a row: before a run, the run, after it."""
+        k, ends = self._kernel, [self._constant(0), *self._run, self._sizes[-1]]
+        if not self._run:
+            yield ends[0], ends[1]
+            return
+        with k.loop(self._constant(0), self._constant(3), self._constant(1)) as part:
+            is_first, is_run = (k.call("eq", part, self._constant(n)) for n in (0, 1))
+            start = k.select(is_first, ends[0], k.select(is_run, ends[1], ends[2]))
+            yield start, k.select(is_first, ends[1], k.select(is_run, ends[2], ends[3]))
 
     def _keep(self) -> None:
         """Generate the values that are equal in all rows, in local memory."""
@@ -296,13 +312,13 @@ class ElementwiseWriter:
         """Return the elements of a source that indices name."""
         k, number = self._kernel, len(self._expression.inputs) + source
         dtype = self._expression.sources[source].dtype
-        total = indexed_elements.offset_of(k, indices, self._indexed[source])
-        if total.width == 1:
-            start = k.call("add", start, k.converted(total, "i64"))
+        of_all, rest = indexed_elements.offsets_of(k, indices, self._indexed[source])
+        start = k.call("add", start, k.converted(of_all, "i64"))
+        if rest.width == 1:
             return from_memory(k, self._loaded(number, start, place, width), dtype)
         along = self._along_axis(number, place, width, k.constant(0, "i64"))
         elements = indexed_elements.loaded_lanes(
-            k, self._pointers[number], start, k.call("add", total, along),
+            k, self._pointers[number], start, k.call("add", rest, along),
             in_one=self._schedule.n_items == 1,
         )  # fmt: skip
         return from_memory(k, elements, dtype)

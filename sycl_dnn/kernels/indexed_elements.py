@@ -36,17 +36,23 @@ def coordinates(
     return k.call("add", columns, first)
 
 
-def offset_of(k: Kernel, indices: Sequence[Value], axes: Sequence[tuple[Value, Value]]) -> Value:
-    """Return the offset of indexed elements from an array's start, as i32.
+def offsets_of(
+    k: Kernel, indices: Sequence[Value], axes: Sequence[tuple[Value, Value]]
+) -> tuple[Value, Value]:
+    """Return the offset of indexed elements from an array's start, as i32: what all have, the rest.
 
-    Indices are clamped to the array. ``axes`` has size and stride of each indexed axis.
+    Apart, because the rest is often equal in neighboring rows. Indices are clamped to the array.
+    ``axes`` has size and stride of each indexed axis.
     """
-    total, one = k.constant(0, "i32"), k.constant(1, "i32")
+    zero, one = k.constant(0, "i32"), k.constant(1, "i32")
+    totals = {True: zero, False: zero}
     for index, (size, stride) in zip(indices, axes, strict=True):
         last = k.converted(k.call("sub", size, one), index.type)
         nearest = k.call("min", k.call("max", index, k.constant(0, index.type)), last)
-        total = k.call("add", total, k.call("mul", k.converted(nearest, "i32"), stride))
-    return total
+        offset = k.call("mul", k.converted(nearest, "i32"), stride)
+        is_equal = index.width == 1
+        totals[is_equal] = k.call("add", totals[is_equal], offset)
+    return totals[True], totals[False]
 
 
 def loaded_lanes(k: Kernel, pointer: Value, start: Value, offsets: Value, *, in_one: bool) -> Value:

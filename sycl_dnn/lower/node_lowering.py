@@ -9,6 +9,7 @@ from typing import Any
 from sycl_dnn import _core
 from sycl_dnn.ir.derivation import pullback
 from sycl_dnn.ir.node import Node, Number, in_order, leaf, number, value_of
+from sycl_dnn.kernels.contiguous_runs import contiguous_run
 from sycl_dnn.kernels.elementwise_schedule import ON_GPU, Grid, grid_of, on_cpu, units_of
 from sycl_dnn.kernels.expression import COSTLY
 from sycl_dnn.kernels.fused_elementwise import Form, module_of, name_of, numbers_of
@@ -410,12 +411,14 @@ class Lowering:
                 return appended
         is_cpu = self._trace.engine.kind is _core.engine_kind.cpu
         schedule = on_cpu(expression, grid) if is_cpu else ON_GPU
+        run = contiguous_run(expression, grid, indexed[::2]) if schedule.in_columns else ()
+        schedule = schedule.along(run)
         expression, passed_numbers = with_passed_numbers(expression)
         form = Form(expression, grid.classes, schedule)
         grid.check(str(nodes[0].operation))
         n_units = units_of(grid, schedule)
         n_groups = min(n_units, 4 * units(operands[0])) if operands else n_units
-        numbers = numbers_of(grid, n_groups, n_units, [*passed_numbers, *indexed])
+        numbers = numbers_of(grid, n_groups, n_units, [*passed_numbers, *indexed, *run])
         return launched(
             self._trace, module_of(form), name_of(form), operands, outs, numbers, n_groups,
             schedule.n_items, n_elementwise=len(reads.inputs), form=form,

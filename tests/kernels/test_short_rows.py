@@ -22,13 +22,18 @@ def cpu():
     return sycl_dnn.default_queue("cpu")
 
 
-def schedule_of(sizes, *operations, strides=None, n_places=0):
-    """Return the schedule of a chain of operations on an array of these sizes, and its grid."""
+def schedule_of(sizes, *operations, strides=None, place=()):
+    """Return the schedule of a chain of operations on an array of these sizes, and its grid.
+
+    ``place`` has the strides of a coordinate, if there is one.
+    """
     dense = tuple(math.prod(sizes[k + 1 :]) for k in range(len(sizes)))
     strides = strides or (dense, dense)
     terms = [Term(name, "float32", (n,), ()) for n, name in enumerate(operations)]
-    expression = Expression(("float32",), tuple(terms), (len(terms),), (), n_places)
-    grid = Grid(sizes, strides)
+    results, places = (len(terms),), [place][: len(place)]
+    terms += [Term("iota", "int32", (), (("place", n),)) for n in range(len(places))]
+    expression = Expression(("float32",), tuple(terms), results, (), len(places))
+    grid = Grid(sizes, (*strides, *places))
     return on_cpu(expression, grid), grid
 
 
@@ -49,7 +54,8 @@ def test_only_short_code_is_repeated_for_each_vector_of_a_row():
     assert not schedule_of((100, 64), *["neg"] * 17)[0].pieces
     assert not schedule_of((100, 64), "exp")[0].pieces
     assert not schedule_of((100, 64), "neg", strides=((128, 2), (64, 1)))[0].pieces
-    assert not schedule_of((100, 64), "neg", n_places=1)[0].pieces
+    assert not schedule_of((100, 64), "neg", place=(0, 1))[0].pieces
+    assert schedule_of((100, 64), *["neg"] * 15, place=(1, 0))[0].pieces == (16,) * 4
 
 
 @pytest.mark.parametrize(("along", "pieces"), [((1, 0), (16,) * 4), ((64, 1), ())])
@@ -61,13 +67,13 @@ def test_vectors_of_gathered_rows_are_unrolled(along, pieces):
 
 def test_overlapping_vectors_need_no_narrow_ones():
     assert schedule_of((100, 24), "exp")[0].width == 8
-    assert schedule_of((100, 24), "neg", n_places=1)[0].width == 16
-    assert schedule_of((100, 12), "neg", n_places=1)[0].width == 8
+    assert schedule_of((100, 24), "neg", place=(0, 1))[0].width == 16
+    assert schedule_of((100, 12), "neg", place=(0, 1))[0].width == 8
 
 
 @pytest.mark.parametrize(("row", "n_rows"), [(7, 64), (32, 64), (33, 16), (128, 16), (129, 1)])
 def test_coordinates_are_computed_once_for_several_rows(row, n_rows):
-    assert schedule_of((100, row), "neg", n_places=1)[0].n_rows == n_rows
+    assert schedule_of((100, row), "neg", place=(0, 1))[0].n_rows == n_rows
 
 
 @pytest.mark.parametrize(
