@@ -152,7 +152,7 @@ def _unwritten(trace: Trace, storage: Storage, forward: list[Any], later: Sequen
         i for i, s in enumerate(forward) if any(t.storage is storage for t in s.outputs.values())
     )
     is_read_later = any(t.storage is storage for s in forward[at:] for t in s.inputs.values())
-    if is_read_later or storage.desc is None:
+    if is_read_later:
         raise ValueError(f"{name} must not be updated after a use that has a gradient")
     desc = storage.desc
     dtype = dtypes.NAMES[desc.data_type]

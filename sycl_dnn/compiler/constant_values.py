@@ -245,7 +245,7 @@ def _covering_tensors(graph: Graph, nodes: list[Node], storages: list[Storage]) 
         for tensor in node.outputs.values():
             outputs.setdefault(tensor.storage, tensor)
     return [
-        output if s.desc is None or output.desc == s.desc
+        output if output.desc == s.desc
         else Tensor(graph.trace, s, s.desc, output.dtype, s.desc.dims)
         for s, output in ((s, outputs[s]) for s in storages)
     ]  # fmt: skip
@@ -261,7 +261,7 @@ def _bind_constants(graph: Graph, arrays: dict[int, Any]) -> list[Any]:
         inputs = dict(node.inputs)
         for name, t in node.inputs.items():
             array = arrays.get(id(t.storage))
-            if array is None or t.desc is None:
+            if array is None:
                 continue
             key = (id(t.storage), t.offset, t.desc)
             if key not in storages:

@@ -33,8 +33,6 @@ def _key(node: Node, readers: Sequence[Node], tensors: list[Tensor]) -> Any:
     views = []
     for number, t in enumerate(tensors):
         storage, desc = t.storage, t.desc
-        if desc is None:
-            return None
         same = first.setdefault(storage, number)
         views.append((desc, desc.strides, t.shape, t.offset, same, storage.memory))
     descriptors = [(n.pd, *n.inputs, tuple(n.fused), tuple(n.refused)) for n in nodes]

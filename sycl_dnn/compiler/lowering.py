@@ -337,7 +337,7 @@ def traced(
 def _size_of(node: Node) -> int:
     """Return the size in bytes of what a step reads and writes."""
     tensors = (*node.inputs.values(), *node.outputs.values())
-    return sum(t.desc.get_size() for t in tensors if t.desc is not None)
+    return sum(t.desc.get_size() for t in tensors)
 
 
 def _sharing(finals: list[Tensor], targets: dict[int, Any] | None) -> list[Tensor]:

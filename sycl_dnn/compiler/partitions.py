@@ -433,7 +433,7 @@ def _with_plain_weights(graph: Graph_of_graph, node: Node) -> tuple[Node, list[N
     if weights is None or weights.desc.is_plain:
         return node, []
     source = origin(graph, weights)
-    if source is weights or source.desc is None or source.desc.dims != weights.desc.dims:
+    if source is weights or source.desc.dims != weights.desc.dims:
         raise NoPartition("the weights are in a layout of oneDNN's own")
     plain, nodes = graph.recorded(lambda: _row_major_copy(graph, source, weights.dtype))
     return node.with_pd(node.pd, inputs={**node.inputs, "weights": plain}), nodes

@@ -148,7 +148,7 @@ def repacked(
         return node, []
     source = origin(graph, tensor)
     is_packable = is_constant or source is not tensor or id(source.storage) in constant_ids(graph)
-    if not is_packable or source.desc is None or source.desc.dims != required.dims:
+    if not is_packable or source.desc.dims != required.dims:
         return Refusal(f"{node.row} would require its weights in another layout")
     packed, nodes = graph.recorded(lambda: graph.trace.reorder(source, required))
     return node.with_pd(node.pd, inputs={**node.inputs, PACKABLE: packed}), nodes

@@ -81,7 +81,7 @@ def chosen(family: str, x: Tensor, *, any_channels: bool = False) -> str | None:
 
 
 def _layout(x: Tensor, any_channels: bool) -> str | None:
-    if x.desc is None or x.ndim < 2:
+    if x.ndim < 2:
         return None
     is_row_major = x.desc == layout.row_major(x.shape, x.dtype)
     n_positions = x.size // (x.shape[0] * x.shape[1])

@@ -23,7 +23,7 @@ def dense_copy(x: Tensor) -> Tensor:
     if bits == 128:
         bits, shape, strides = 64, (*shape, 2), (*(2 * s for s in strides), 1)
     dtype = _MOVED[bits]
-    source = Tensor(x.trace, x.storage, None, dtype, shape, x.offset, strides)
+    source = Tensor(x.trace, x.storage, x.desc, dtype, shape, x.offset, strides)
     node = leaf("array", shape, dtype)
     grid = grid_of(shape, [strides, layout.row_major_strides(shape)])
     lowering, reads = Lowering(x.trace, {node: source}, {}), Reads([node], [], [])

@@ -109,7 +109,7 @@ def overwritten_arguments(
 def _is_whole_result(tensor: Tensor, uses: Uses) -> bool:
     """Whether a result is a complete storage written by the steps."""
     storage = tensor.storage
-    if storage.argument is not None or storage.constant or storage.desc is None:
+    if storage.argument is not None or storage.constant:
         return False
     is_whole = not tensor.offset and tensor.desc.get_size() == storage.nbytes
     return is_whole and storage.nbytes >= _LEAST and id(storage) in uses.first_write

@@ -446,9 +446,8 @@ def _joins(groups: Sequence[list[Step] | ArrayStep]) -> list[list[int]]:
 def _is_part(tensor: Tensor) -> bool:
     """Whether a result covers only part of its storage."""
     storage = tensor.storage
-    if tensor.desc is None or storage.desc is None or storage.argument is not None:
-        return False
-    return bool(tensor.offset) or tensor.desc.get_size() != storage.nbytes
+    is_smaller = bool(tensor.offset) or tensor.desc.get_size() != storage.nbytes
+    return storage.argument is None and is_smaller
 
 
 class _Part(NamedTuple):

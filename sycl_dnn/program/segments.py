@@ -241,7 +241,7 @@ def finalized(
 
 def _apart(trace: Trace, tensor: Tensor) -> Tensor:
     """Return a copy of a view of an argument, which a result might overwrite before it is read."""
-    if tensor.storage.argument is None or tensor.desc is None:
+    if tensor.storage.argument is None:
         return tensor
     desc = layout.like(tensor.desc, tensor.dtype)
     copy = Tensor(trace, Storage(desc), desc, tensor.dtype, tensor.shape)
@@ -312,9 +312,7 @@ class Segment:
         if register not in self._places:
             self._places[register] = len(self.reads)
             self.reads.append(register)
-        # Kernels alone read arrays without a descriptor: they are given the address.
-        desc = tensor.desc or layout.row_major((), "uint8")
-        return self._add(("array", self._places[register], tensor.offset, desc))
+        return self._add(("array", self._places[register], tensor.offset, tensor.desc))
 
     def _add(self, value: tuple[Any, ...]) -> int:
         key = value if value[0] != "memory" else ("memory", id(value[1]))

@@ -157,8 +157,6 @@ def blank_of(tensor: Tensor) -> Blank:
     """Return the allocation for a tensor that fills its storage."""
     dtype = dtypes.array_dtype(tensor.dtype)
     desc = tensor.desc
-    if desc is None:
-        return Blank(tensor.size * dtype.itemsize, tensor.shape, None, dtype, tensor.dtype)
     if tensor.dtype in dtypes.PACKED and tensor.strides == row_major_strides(tensor.shape):
         shape = (*tensor.shape[:-1], tensor.shape[-1] // 2)
         return Blank(desc.get_size(), shape, None, dtype, tensor.dtype)

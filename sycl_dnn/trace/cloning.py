@@ -26,7 +26,7 @@ def clone_of(x: Any) -> Any:
 
 def _cloned(x: Any) -> Any:
     # Only memory of the caller's can change before the clone is read.
-    if x.storage.argument is not None and x.desc is not None:
+    if x.storage.argument is not None:
         clone = _copied(x)
     else:
         clone = type(x)(x.trace, x.storage, x.desc, x.dtype, x.shape, x.offset, x.strides)

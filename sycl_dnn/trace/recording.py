@@ -230,7 +230,7 @@ class Trace(TraceState):
 
     def plain(self, tensor: Tensor) -> Tensor:
         """Return the tensor in a layout that arrays have; not on the tape."""
-        if tensor.desc is None or tensor.desc.is_plain:
+        if tensor.desc.is_plain:
             return tensor
         return self.reorder(tensor, layout.row_major(tensor.shape, tensor.dtype))
 
@@ -287,7 +287,7 @@ class Trace(TraceState):
         self, argument: Tensor, value: Tensor, name: str, is_alone: bool = False
     ) -> None:
         """Do as ``update``, but let views of the argument keep the old content."""
-        if self._repeated is None and argument.desc is not None:
+        if self._repeated is None:
             set_apart(self, argument)
         self.update(argument, value, name, is_alone)
 
@@ -364,9 +364,7 @@ class Trace(TraceState):
         return desc if desc else out.desc()
 
     def _fitted(self, tensor: Tensor, desc: _core.MemoryDesc) -> Tensor:
-        if tensor.desc is None:
-            return tensor
-        # Values without a descriptor, as scales are: oneDNN reads them one after the other.
+        # Primitives have no descriptor of scales: they read them one after the other.
         desc = desc or layout.row_major(tensor.shape, tensor.dtype)
         if tensor.desc == desc:
             return tensor
@@ -466,7 +464,7 @@ class Trace(TraceState):
 
     def described(self, tensor: Tensor) -> Tensor:
         """Return a copy of an argument whose strides oneDNN cannot describe; others unchanged."""
-        if tensor.desc is not None:
+        if layout.is_describable(tensor.shape, tensor.strides):
             return tensor
         try:
             return functions.dense_copy(tensor)  # type: ignore[no-any-return]

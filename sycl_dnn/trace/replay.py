@@ -51,7 +51,7 @@ def _token(value: Any, operands: list[Tensor], first: dict[int, int]) -> Any:
         operands.append(value)
         desc = value.desc
         return (
-            desc, None if desc is None else desc.strides, str(value.dtype), value.shape,
+            desc, desc.strides, str(value.dtype), value.shape,
             value.strides, value.offset, storage.desc, storage.constant,
             storage.argument is None, first.setdefault(id(storage), number),
             first.setdefault(id(value), number),
@@ -137,7 +137,7 @@ class Copies:
 
 def stand_ins(trace: Trace, operands: Sequence[Tensor]) -> list[Tensor]:
     """Return what represents operands in a template, which must not keep their storages alive."""
-    storages = {t.storage: Storage(None) for t in operands}
+    storages = {t.storage: Storage(t.storage.desc) for t in operands}
     by_id = {
         id(t): Tensor(trace, storages[t.storage], t.desc, t.dtype, t.shape, t.offset, t.strides)
         for t in operands

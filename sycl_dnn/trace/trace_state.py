@@ -203,12 +203,13 @@ class TraceState:
     ) -> Tensor:
         """Return the tensor of the next array of the call.
 
-        It has no descriptor if oneDNN cannot describe the strides.
+        If oneDNN cannot describe the strides, its descriptor is that of one byte: the address.
         """
-        desc = None
         if layout.is_describable(shape, strides):
             strides = layout.canonical_strides(tuple(shape), tuple(strides))
             desc = layout.strided(shape, dtype, strides)
+        else:
+            desc = layout.row_major((), "uint8")
         storage = self._argument_storage(desc, constant=constant)
         storage.dtype = str(dtype)
         return Tensor(self, storage, desc, dtype, shape, strides=strides)

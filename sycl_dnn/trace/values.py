@@ -106,7 +106,7 @@ class Storage:
 
     def __init__(
         self,
-        desc: MemoryDesc | None,
+        desc: MemoryDesc,
         *,
         argument: int | None = None,
         memory: Any = None,
@@ -144,8 +144,9 @@ class Storage:
 class Tensor(TorchMethods, ArrayMethods, ForeignFunctions, Operators, dpnp.ndarray):  # type: ignore[misc]
     """One value of a trace: a layout at an offset of a storage.
 
-    ``shape`` and ``dtype`` read as on arrays; ``desc`` is None for a dtype that oneDNN lacks, and
-    that of pairs for complex numbers.
+    ``shape`` and ``dtype`` read as on arrays; ``desc`` is that of pairs for complex numbers, of
+    integers for dtypes that oneDNN lacks, and of one byte, the address, for an argument whose
+    strides it cannot describe.
     It is a subclass of dpnp's arrays for one reason: only then does Python try the right operand
     first in ``array + tensor``. There is no array inside.
     """
@@ -161,7 +162,7 @@ class Tensor(TorchMethods, ArrayMethods, ForeignFunctions, Operators, dpnp.ndarr
         self,
         trace: TraceState,
         storage: Storage,
-        desc: MemoryDesc | None,
+        desc: MemoryDesc,
         dtype: str,
         shape: tuple[int, ...],
         offset: int = 0,
@@ -178,7 +179,7 @@ class Tensor(TorchMethods, ArrayMethods, ForeignFunctions, Operators, dpnp.ndarr
         self.dtype = dtypes.DtypeName(dtype)
         self._shape = shape
         self.offset = offset
-        if strides is None and desc is not None and desc.is_plain:
+        if strides is None and desc.is_plain:
             strides = layout.strides_of(desc, dtype, len(shape))
         self.strides: Any = strides
         #: Tensors of the parts of complex numbers, if these were made of them.
@@ -241,7 +242,7 @@ class Tensor(TorchMethods, ArrayMethods, ForeignFunctions, Operators, dpnp.ndarr
         # A view without elements may start beyond the end of an empty storage.
         step = (rest[0] if rest and 0 not in shape else 0) * dtypes.bits_of(self.dtype) // 8
         strides = layout.canonical_strides(shape, strides)
-        desc = None if self.desc is None else layout.strided(shape, self.dtype, strides)
+        desc = layout.strided(shape, self.dtype, strides)
         return Tensor(
             self.trace, self.storage, desc, self.dtype, shape, self.offset + step, strides
         )

@@ -27,7 +27,7 @@ def row_major(x: Tensor) -> Tensor:
 
 def viewable_strides(x: Tensor, shape: tuple[int, ...]) -> tuple[int, ...] | None:
     """Return strides that view ``x`` in another shape; None if that needs a copy."""
-    if x.desc is not None and not x.desc.is_plain:
+    if not x.desc.is_plain:
         return None
     old = [(n, s) for n, s in zip(x.shape, x.strides, strict=True) if n != 1]
     new = [n for n in shape if n != 1]

@@ -93,7 +93,7 @@ class Observer:
         for key, node in integer_candidates(graph).items():
             for name, tensor in (("src", node.inputs["src"]), ("dst", node.dst)):
                 storage = tensor.storage
-                if storage.memory is not None or storage.desc is None:
+                if storage.memory is not None:
                     continue
                 if id(storage) not in positions:
                     positions[id(storage)] = len(extra)

@@ -211,7 +211,7 @@ def _batch_tensors(node: Node) -> list[Tensor]:
 def _is_large(node: Node, cache: int) -> bool:
     """Whether the inputs and outputs of a step exceed the cache."""
     tensors = (*node.inputs.values(), *node.outputs.values())
-    return sum(t.desc.get_size() for t in tensors if t.desc is not None) > cache * _SLICED_FRACTION
+    return sum(t.desc.get_size() for t in tensors) > cache * _SLICED_FRACTION
 
 
 def _n_bytes(node: Node) -> int:

@@ -133,6 +133,6 @@ def _packed_weights(
     if tensor.desc == layout:
         return tensor, []
     source = origin(graph, tensor)
-    if source is tensor or source.desc is None or source.desc.dims != layout.dims:
+    if source is tensor or source.desc.dims != layout.dims:
         return Refusal("the post-op would require its weights in another layout")
     return graph.recorded(lambda: graph.trace.reorder(source, layout))

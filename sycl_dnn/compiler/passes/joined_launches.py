@@ -21,7 +21,7 @@ from sycl_dnn.kernels.joined_kernels import (
 )
 from sycl_dnn.kernels.launching import joined_kernel, launch_of
 from sycl_dnn.trace.steps import is_kernel
-from sycl_dnn.trace.values import Storage, Tensor
+from sycl_dnn.trace.values import Tensor
 
 #: Maximum number of bytes that a joined launch keeps alive, which its parts would have freed.
 MOST_KEPT = 1 << 25
@@ -163,9 +163,9 @@ class _Joining:
 
     def _freed(self, node: Node) -> int:
         """Return the size of the large intermediate values that no other node reads later."""
-        storages = {t.storage for t in node.inputs.values() if _nbytes(t.storage) > _SMALL}
+        storages = {t.storage for t in node.inputs.values() if t.storage.nbytes > _SMALL}
         inner = [s for s in storages if self._graph.is_inner(s)]
-        return sum(_nbytes(s) for s in inner if self._graph.readers(s)[-1] is node)
+        return sum(s.nbytes for s in inner if self._graph.readers(s)[-1] is node)
 
     def _joined(self, bunch: Sequence[Node]) -> Node:
         if len(bunch) == 1:
@@ -185,11 +185,6 @@ class _Joining:
         )
 
 
-def _nbytes(storage: Storage) -> int:
-    """Return the size of a value; 0 for dtypes that only dpnp has, since dpnp allocates those."""
-    return 0 if storage.desc is None else storage.nbytes
-
-
 def _ready(graph: Graph) -> dict[Node, int]:
     """Return for each node the place of the last large value that it depends on."""
     completion: dict[Node, int] = {}
@@ -197,7 +192,7 @@ def _ready(graph: Graph) -> dict[Node, int]:
     for node in graph.nodes:
         writers = [w for t in node.inputs.values() for w in graph.writers(t.storage)]
         ready[node] = max([completion.get(w, -1) for w in writers], default=-1)
-        is_small = all(_nbytes(t.storage) <= _SMALL for t in node.outputs.values())
+        is_small = all(t.storage.nbytes <= _SMALL for t in node.outputs.values())
         completion[node] = ready[node] if is_small else graph.place(node)
     return ready
 

@@ -49,7 +49,7 @@ def _without_copy(graph: Graph, node: Node, name: str) -> Node | None:
 
 def _is_by_rows(tensor: Tensor) -> bool:
     """Whether one of the last two axes is dense and no element is repeated."""
-    if tensor.desc is None or not tensor.desc.is_plain or tensor.ndim < 3:
+    if not tensor.desc.is_plain or tensor.ndim < 3:
         return False
     steps = [(s, n) for n, s in zip(tensor.desc.dims, tensor.desc.strides, strict=True) if n > 1]
     steps.sort()
@@ -111,7 +111,7 @@ def _pack_weights(graph: Graph, node: Node, tag: str) -> None:
     if pd.desc_of("dst") != node.dst.desc:
         return
     source = origin(graph, old)
-    if source.desc is None or source.desc.dims != layout.dims:
+    if source.desc.dims != layout.dims:
         return
     packed, nodes = graph.recorded(lambda: trace.reorder(source, layout))
     packed_node = node.with_pd(pd, inputs={**node.inputs, PACKABLE: packed})

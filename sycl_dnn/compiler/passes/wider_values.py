@@ -48,7 +48,7 @@ class Place:
     def of(self, tensor: Tensor) -> Tensor | None:
         """Return the same view at the new position; None if there is none."""
         desc = tensor.desc
-        if desc is None or not desc.is_plain:
+        if not desc.is_plain:
             return None
         size = dtypes.bits_of(tensor.dtype) // 8
         start = tensor.offset // size

@@ -48,7 +48,7 @@ def _by_kernel(row: Operation, x: Tensor, axis: int) -> Tensor:
 
 
 def _is_innermost(x: Tensor, axis: int) -> bool:
-    return 0 < x.ndim <= AXES_OF_SOFTMAX and x.desc is not None and x.desc.strides[axis] == 1
+    return 0 < x.ndim <= AXES_OF_SOFTMAX and x.desc.strides[axis] == 1
 
 
 def by_primitive(x: Tensor, axis: int, dtype: str) -> Tensor:
