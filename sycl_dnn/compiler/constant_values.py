@@ -13,6 +13,7 @@ from sycl_dnn.compiler.host_constants import HostValues
 from sycl_dnn.compiler.step_graph import Graph, Node, moved
 from sycl_dnn.onednn.memory import KINDS
 from sycl_dnn.program.executable import Executable
+from sycl_dnn.program.segments import live_steps
 from sycl_dnn.trace import allocation, array_writes
 from sycl_dnn.trace.frozen import Seed
 from sycl_dnn.trace.values import Storage, Tensor
@@ -191,7 +192,7 @@ def _run_nodes(
 ) -> list[Any]:  # fmt: skip
     """Run the constant nodes that results depend on, and wait for the results."""
     results = _allocated(finals, queue)
-    needed = _needed(nodes, finals)
+    needed = live_steps(nodes, [t.storage for t in finals])
     on_host = [n for n in needed if isinstance(n.function, HostValues)]
     rest = [n for n in needed if not isinstance(n.function, HostValues)]
     read = {id(t.storage) for n in rest for t in n.inputs.values()}
@@ -213,16 +214,6 @@ def _allocated(tensors: list[Tensor], queue: Any) -> dict[int, Any]:
     blanks = [allocation.blank_of(t) for t in tensors]
     arrays = allocation.together(blanks, queue) if blanks else []
     return {id(t.storage): array for t, array in zip(tensors, arrays, strict=True)}
-
-
-def _needed(nodes: list[Node], finals: list[Tensor]) -> list[Node]:
-    """Return the nodes that results depend on, in order."""
-    ids, needed = {id(t.storage) for t in finals}, []
-    for node in reversed(nodes):
-        if any(id(t.storage) in ids for t in node.outputs.values()):
-            needed.append(node)
-            ids |= {id(t.storage) for t in node.inputs.values()}
-    return needed[::-1]
 
 
 def _run_steps(

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -76,10 +76,20 @@ class Arena:
 # --- Segments
 
 
-def live_steps(steps: Sequence[AnyStep], results: Iterable[Storage]) -> list[AnyStep]:
+class _Reading(Protocol):
+    """A step, or a node of a compiled function."""
+
+    inputs: dict[str, Tensor]
+    outputs: dict[str, Tensor]
+
+
+S = TypeVar("S", bound=_Reading)
+
+
+def live_steps(steps: Sequence[S], results: Iterable[Storage]) -> list[S]:
     """Return the steps that the storages of results depend on, and all updates, in order."""
     needed = {id(s) for s in results}
-    live: list[AnyStep] = []
+    live: list[S] = []
     for step in reversed(steps):
         written = [t.storage for t in step.outputs.values()]
         # A write to an argument updates the caller's array.
