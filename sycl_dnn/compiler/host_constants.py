@@ -18,6 +18,9 @@ from sycl_dnn.trace.steps import ArrayStep
 from sycl_dnn.trace.values import Storage, Tensor
 
 Arrays = tuple[np.ndarray, ...]
+#: Elements of a result beyond which primitives are faster: they use all threads, and do not keep
+#: the weights of all layers until the end.
+_MOST = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -88,11 +91,13 @@ FUNCTIONS: dict[str, Callable[..., Arrays]] = {
 
 
 def recorded_on_host(
-    graph: Graph, function: HostValues, inputs: Sequence[Tensor], shapes: Iterable[tuple[int, ...]]
+    graph: Graph, function: HostValues, inputs: Sequence[Tensor], shapes: Sequence[tuple[int, ...]]
 ) -> list[Tensor] | None:
-    """Record a function of constants; None if the host cannot read them before a program runs."""
+    """Record a function of constants; None if primitives are faster, or must compute them."""
     is_cpu = graph.trace.engine.kind is _core.engine_kind.cpu
     if not is_cpu or not all(_is_given(graph, t) for t in inputs):
+        return None
+    if any(math.prod(shape) > _MOST for shape in shapes):
         return None
     outputs = [_new(graph, shape) for shape in shapes]
     read, written = ({str(i): t for i, t in enumerate(ts)} for ts in (inputs, outputs))

@@ -105,3 +105,12 @@ def test_constants_that_a_primitive_computes_are_folded_by_primitives(make, func
     assert_same(program(x, scale), function(x, scale))
     assert program.explain(x, scale).n_steps == 1
     assert not functions
+
+
+def test_large_weights_are_folded_by_primitives(make, functions, monkeypatch):
+    monkeypatch.setattr(host_constants, "_MOST", 100)  # fewer than of the weights
+    x, function = make(2, 3, 9, 9), layer(make, 25)
+    program = sycl_dnn.compile(function)
+    np.testing.assert_allclose(program(x).asnumpy(), function(x).asnumpy(), rtol=1e-4, atol=1e-4)
+    assert functions == ["normalization"]
+    assert program.explain(x).n_steps == 1
