@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import dpnp.tensor
@@ -21,18 +21,26 @@ from sycl_dnn.trace.values import Tensor
 #: Maximum bytes of a queue's pool, in use or not.
 MOST = 1 << 30
 
-_pools: dict[Any, ResultPool] = {}
+
+class _Queues(dict):  # type: ignore[type-arg]
+    """Objects by queue, which ``make(queue)`` creates; all are dropped if they become many."""
+
+    def __init__(self, make: Callable[[Any], Any]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, queue: Any) -> Any:
+        if len(self) >= _MAX_QUEUES:
+            self.clear()
+        return self.setdefault(queue, self._make(queue))
+
+
 _MAX_QUEUES = 64
-
-
-def pool_of(queue: Any) -> ResultPool:
-    """Return the pool of a queue."""
-    pool = _pools.get(queue)
-    if pool is None:
-        if len(_pools) >= _MAX_QUEUES:
-            _pools.clear()
-        pool = _pools[queue] = ResultPool(queue, MOST)
-    return pool
+_pools = _Queues(lambda queue: ResultPool(queue, MOST))
+#: By queue: an array for functions that take nothing else; its value is not read.
+_placing = _Queues(lambda queue: dpnp.empty(2, dtype="f4", sycl_queue=queue))
+pool_of = _pools.__getitem__
+place_on = _placing.__getitem__
 
 
 def drop_all() -> None:
@@ -77,19 +85,6 @@ class Blank(NamedTuple):
         if shape is None:
             return memory
         return usm_ndarray(shape, dtype=self.dtype, buffer=memory, strides=self.strides)
-
-
-_placing: dict[Any, Any] = {}
-
-
-def place_on(queue: Any) -> Any:
-    """Return an array on a queue for functions that take nothing else; its value is not read."""
-    array = _placing.get(queue)
-    if array is None:
-        if len(_placing) >= _MAX_QUEUES:
-            _placing.clear()
-        array = _placing[queue] = dpnp.empty(2, dtype="f4", sycl_queue=queue)
-    return array
 
 
 def scalar(value: float, dtype: np.dtype, queue: Any) -> Any:
