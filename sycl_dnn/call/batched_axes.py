@@ -82,17 +82,13 @@ def along(*names: str, whole: Iterable[str] = ()) -> Rule:
     return rule
 
 
-def trailing(least: int) -> Rule:
-    """Return the rule of functions of the last axes of samples with at least ``least`` axes."""
-
-    def rule(call: Call) -> Any:
-        arrays = [n for n, v in call.values.items() if isinstance(v, Tensor)]
-        if any(call[n].ndim < least for n in arrays):
-            raise NoRule
-        rank = max(call[n].ndim for n in arrays)
-        return call.of(**{n: aligned(call.whole(n), rank) for n in arrays})
-
-    return rule
+def matrices(call: Call) -> Any:
+    """Apply a function of the last two axes."""
+    arrays = [n for n, v in call.values.items() if isinstance(v, Tensor)]
+    if any(call[n].ndim < 2 for n in arrays):
+        raise NoRule
+    rank = max(call[n].ndim for n in arrays)
+    return call.of(**{n: aligned(call.whole(n), rank) for n in arrays})
 
 
 # --- Shapes

@@ -39,7 +39,7 @@ _ROWS: list[tuple[Rule, str]] = [
     (axes.along("dim", whole=("x1", "x2")), "cosine_similarity"),
     (axes.along("dims"), "flip roll"), (axes.along("dim1", "dim2"), "diagonal"),
     (axes.along("dim0", "dim1"), "transpose"), (axes.along("axis0", "axis1"), "swapaxes"),
-    (axes.along("source", "destination"), "movedim"), (axes.trailing(2), "tril triu"),
+    (axes.along("source", "destination"), "movedim"), (axes.matrices, "tril triu"),
     (axes.unsqueeze, "unsqueeze"), (axes.squeeze, "squeeze"), (axes.reshape, "reshape"),
     (axes.expand, "expand broadcast_to"), (axes.permute, "permute"), (axes.flatten, "flatten"),
     (axes.unflatten, "unflatten"), (axes.joined, "cat stack"), (axes.tile, "tile"),

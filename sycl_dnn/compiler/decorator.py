@@ -141,7 +141,7 @@ def compile(
         raise ValueError(
             f"compile: lowering must be one of {', '.join(LOWERINGS)}, got {lowering!r}"
         )
-    check_switches("compile", passes or {})
+    check_switches(passes or {})
     if function is None:
         return functools.partial(
             compile, constants=constants, dtype=dtype, cache_size=cache_size, fallback=fallback,

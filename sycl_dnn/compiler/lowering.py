@@ -103,12 +103,12 @@ def in_order(switches: Mapping[str, bool], extra: Sequence[Pass] = ()) -> tuple[
     return tuple(p for p in chosen if enabled.get(getattr(p, "__name__", ""), True))
 
 
-def check_switches(function: str, switches: Mapping[str, bool]) -> None:
+def check_switches(switches: Mapping[str, bool]) -> None:
     """Raise ValueError if a switch is unknown."""
     for name in switches:
         if name not in SWITCHES:
             allowed = ", ".join(SWITCHES)
-            raise ValueError(f"{function}: passes must be among {allowed}, got {name!r}")
+            raise ValueError(f"compile: passes must be among {allowed}, got {name!r}")
 
 
 # --- Destinations passed by callers

@@ -267,9 +267,9 @@ def _window(spatial: Shape, kernel: Shape, a: Attrs, up: bool = False) -> Shape:
     return tuple(results)
 
 
-def _check_channels(name: str, provided: int, expected: int, shape: Shape) -> None:
+def _check_channels(provided: int, expected: int, weights: Shape) -> None:
     if provided != expected:
-        raise Broken(name, f"have {expected} input channels in a group", shape)
+        raise Broken("weights", f"have {expected} input channels in a group", weights)
 
 
 def conv(s: Shapes, a: Attrs) -> list[Shape]:
@@ -277,7 +277,7 @@ def conv(s: Shapes, a: Attrs) -> list[Shape]:
     src, weights = s["src"], s["weights"]
     first, second, kernel = split_weights(weights, a)
     outputs, inputs = (first, second) if a["weights_format"] == "OIX" else (second, first)
-    _check_channels("weights", inputs * a["groups"], channels(src, a), weights)
+    _check_channels(inputs * a["groups"], channels(src, a), weights)
     _check_axes(s, "weights", weights, "src")
     if s.get("bias") is not None and s["bias"] != (outputs,):
         raise Broken("bias", f"have shape {(outputs,)}", s["bias"])
@@ -295,7 +295,7 @@ def conv_transpose(s: Shapes, a: Attrs) -> list[Shape]:
     src, weights = s["src"], s["weights"]
     first, second, kernel = split_weights(weights, a)
     inputs, outputs = (first, second) if a["weights_format"] == "IOX" else (second, first)
-    _check_channels("weights", inputs, channels(src, a), weights)
+    _check_channels(inputs, channels(src, a), weights)
     _check_axes(s, "weights", weights, "src")
     spatial = _spatial(src, a)
     _check_lengths(a, len(spatial))

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives as nodes: reverse mode from rules of operations, forward mode derived from it."""
+"""Derivatives as nodes: reverse mode from rules of operations."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sycl_dnn.ir.node import OPERATIONS, Node, NotDifferentiable, in_order, leaf
+from sycl_dnn.ir.node import OPERATIONS, Node, NotDifferentiable, in_order
 
 Gradients = tuple["Node | None", ...]
 
@@ -86,30 +86,3 @@ def _existing(inputs: Sequence[Node], parts: Sequence[Node | None]) -> Iterator[
     for operand, part in zip(inputs, parts, strict=True):
         if part is not None and operand.is_float:
             yield operand, part
-
-
-def pushforward(
-    results: Sequence[Node], wrt: Sequence[Node], tangents: Sequence[Node]
-) -> Gradients:
-    """Return the derivatives of ``results`` along ``tangents``, forward mode.
-
-    Gradients are linear in the gradients of the results, and differentiating with respect to those
-    gives the forward derivative. The intermediate nodes are not part of the result.
-
-    Parameters
-    ----------
-    results : sequence of Node
-    wrt, tangents : sequence of Node
-        Equal shapes and dtypes, pairwise.
-
-    Returns
-    -------
-    tuple of Node or None
-        None for a result that does not depend on ``wrt``.
-    """
-    seeds = [leaf(("seed", i, r), r.shape, r.dtype) for i, r in enumerate(results)]
-    gradients = pullback(results, seeds, wrt)
-    pairs = [(g, t) for g, t in zip(gradients, tangents, strict=True) if g is not None]
-    if not pairs:
-        return (None,) * len(results)
-    return pullback([g for g, _ in pairs], [t for _, t in pairs], seeds)

@@ -304,12 +304,12 @@ def row_of(member: Any) -> DataType:
     return result
 
 
-def member_of(name: str, function: str) -> Any:
+def member_of(name: str) -> Any:
     """Return the enumerator that ``name`` refers to, such as ``"bf16"``."""
     members = data_type.__members__
     if name not in members:
         choices = ", ".join(members)
-        raise InvalidArguments(f"{function}: data_type must be one of {choices}, got {name!r}")
+        raise InvalidArguments(f"desc_of_array: data_type must be one of {choices}, got {name!r}")
     return members[name]
 
 

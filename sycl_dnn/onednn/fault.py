@@ -223,12 +223,6 @@ def found_scales(pd: Any) -> bool:
 _HALF_BYTES = ("s4", "u4", "f4_e2m1")
 
 
-def _post_op_calls(pd: Any, name: str) -> list[tuple[Any, ...]]:
-    settings = pd.primitive_attr.get("set_post_ops")
-    ops = settings[-1][0] if settings else ()
-    return [args for kind, args in (ops[i] for i in range(len(ops))) if kind == name]
-
-
 def shifted_factors(pd: Any) -> bool:
     """Match a sum with different factors, each of which is applied to the next input."""
     return "many_inputs" in pd.impl_info and len(set(pd.parameters["scales"])) > 1
@@ -248,7 +242,10 @@ def unwritten_padding(pd: Any) -> bool:
 
 def sum_of_other_type(pd: Any) -> bool:
     """Match a sum post-op whose data type differs from the result's."""
-    types = [args[2] for args in _post_op_calls(pd, "append_sum") if len(args) > 2]
+    settings = pd.primitive_attr.get("set_post_ops")
+    ops = settings[-1][0] if settings else ()
+    calls = [ops[i] for i in range(len(ops))]
+    types = [args[2] for name, args in calls if name == "append_sum" and len(args) > 2]
     usual = (pd.dst_desc.data_type, _core.data_type.undef)
     return "ocl:ref" in pd.impl_info and any(t not in usual for t in types)
 

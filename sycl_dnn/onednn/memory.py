@@ -345,7 +345,7 @@ def desc_of_array(array: Any, data_type: Any = None) -> _core.MemoryDesc:
     if data_type is None:
         data_type = dtypes.data_type_of(u.dtype)
     elif isinstance(data_type, str):
-        data_type = dtypes.member_of(data_type, "desc_of_array")
+        data_type = dtypes.member_of(data_type)
     if data_type in dtypes.FOUR_BIT:
         raise InvalidArguments(
             f"desc_of_array: {data_type.name} values lie two in a byte, so the shape of the array "

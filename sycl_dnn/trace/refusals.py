@@ -187,13 +187,13 @@ def function_name(frame: FrameType) -> str:
     return frame.f_code.co_name
 
 
-def _caller(library: str) -> str | None:
-    """Return the name of the outermost library function that called us."""
+def _caller() -> str | None:
+    """Return the name of the outermost function of dpnp that called us."""
     frame: FrameType | None = sys._getframe(2)
     outermost = None
     while frame is not None:
         package = frame.f_globals.get("__name__", "").partition(".")[0]
-        if package != library:
+        if package != "dpnp":
             break
         outermost, frame = frame, frame.f_back
     return None if outermost is None else function_name(outermost)
@@ -206,7 +206,7 @@ class ForeignFunctions:
 
     def get_array(self) -> Any:
         """Raise TypeError: a traced array has no memory."""
-        name = _caller("dpnp")
+        name = _caller()
         if name is not None:
             raise _refusal("dpnp", name)
         raise TypeError("get_array(): a traced array has no memory while a function is traced")

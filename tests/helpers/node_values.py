@@ -4,7 +4,8 @@ import numpy as np
 from scipy import special
 
 from sycl_dnn import ops  # noqa: F401 - registers the operations
-from sycl_dnn.ir.node import in_order
+from sycl_dnn.ir.derivation import pullback
+from sycl_dnn.ir.node import in_order, leaf
 
 
 def _along(function):
@@ -182,3 +183,16 @@ def _value(node, known):
     simpler = operation.definition(*node.inputs, **node.attributes)
     assert (simpler.shape, simpler.dtype) == (node.shape, node.dtype), node
     return values_of([simpler], known)[0]
+
+
+def pushforward(results, wrt, tangents):
+    """Return the derivatives of nodes along ``tangents``, None where there is none.
+
+    Gradients are linear in those of the results: differentiated by these, they give the derivative.
+    """
+    seeds = [leaf(("seed", i, r), r.shape, r.dtype) for i, r in enumerate(results)]
+    gradients = pullback(results, seeds, wrt)
+    pairs = [(g, t) for g, t in zip(gradients, tangents, strict=True) if g is not None]
+    if not pairs:
+        return (None,) * len(results)
+    return pullback([g for g, _ in pairs], [t for _, t in pairs], seeds)

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from node_values import values_of
+from node_values import pushforward, values_of
 
 from sycl_dnn import ops
-from sycl_dnn.ir.derivation import pullback, pushforward
+from sycl_dnn.ir.derivation import pullback
 from sycl_dnn.ir.node import LEAF, OPERATIONS, NotDifferentiable, Operation, in_order, leaf
 from sycl_dnn.ops import arithmetic, creation
 

@@ -4,9 +4,9 @@ import zlib
 
 import numpy as np
 import pytest
-from node_values import values_of
+from node_values import pushforward, values_of
 
-from sycl_dnn.ir.derivation import pullback, pushforward
+from sycl_dnn.ir.derivation import pullback
 from sycl_dnn.ir.node import OPERATIONS, leaf, number
 from sycl_dnn.ops import activation as a
 from sycl_dnn.ops import arithmetic as e

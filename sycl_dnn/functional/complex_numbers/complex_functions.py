@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sycl_dnn._core import algorithm as A
-from sycl_dnn.call.complex_arguments import of_complex
+from sycl_dnn.call.complex_arguments import RULES, of_complex
 from sycl_dnn.functional.arithmetic.operands import checked_operands, number_or_tensor
 from sycl_dnn.functional.product.matmul import bmm as real_bmm
 from sycl_dnn.functional.product.matmul import matmul as real_matmul
@@ -367,15 +367,11 @@ def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     return z
 
 
-def _of_sizes(name: str, function: Callable[..., Tensor]) -> None:
-    def rule(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        return function(elementwise(lambda z: MODULUS(*z), input), *args, **kwargs)
-
-    rule.__name__ = name
-    of_complex(rule)
+def _norm(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    return norm(elementwise(lambda z: MODULUS(*z), input), *args, **kwargs)
 
 
-_of_sizes("norm", norm)
+RULES["norm"] = _norm
 
 
 # --- Products
