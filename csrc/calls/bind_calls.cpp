@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Python classes ResultPool, CallPlan and CallTable: the fast path of repeated calls.
-#include <pybind11/numpy.h>
-
-#include <cstring>
 #include <sycl/sycl.hpp>
 
 #include "base/dpctl_api.hpp"
@@ -10,6 +7,7 @@
 #include "base/gil.hpp"
 #include "calls/call_table.hpp"
 #include "calls/captured_reads.hpp"
+#include "calls/host_arrays.hpp"
 #include "calls/reverse_call.hpp"
 #include "engine/huge_pages.hpp"
 #include "graph/graph_sequence.hpp"
@@ -115,36 +113,17 @@ void use_huge_pages(const py::object &queue, const py::object &memory, bool is_f
     use(device, buffer.pointer, buffer.nbytes);
 }
 
-// From this size on other threads run while the bytes are copied.
-constexpr py::ssize_t large_copy = 1 << 18;
-
-py::array host_copy(const py::object &array) {
-    const py::dtype dtype(array.attr("dtype"));
-    const auto shape = array.attr("shape").cast<std::vector<py::ssize_t>>();
-    py::ssize_t nbytes = dtype.itemsize();
-    for (const py::ssize_t n : shape) nbytes *= n;
-    if (nbytes >= large_copy && array.attr("flags").attr("c_contiguous").cast<bool>()) {
-        py::array copy(dtype, shape);
-        const void *const from = address_of(array);
-        void *const to = copy.mutable_data();
-        {
-            const ReleasedGil nogil;
-            std::memcpy(to, from, static_cast<size_t>(nbytes));
-        }
-        return copy;
-    }
-    auto strides = array.attr("strides").cast<std::vector<py::ssize_t>>();
-    for (py::ssize_t &stride : strides) stride *= dtype.itemsize();
-    // Without an owner of the memory, pybind11 copies.
-    return {dtype, shape, strides, address_of(array)};
-}
-
 }  // namespace
 
 void bind_calls(py::module_ &m) {
-    m.def("host_copy", &host_copy, py::arg("array"),
-          "Return a NumPy array with the values of a usm_ndarray, whose memory the CPU can access "
+    m.def("host_copy", &host_copy, py::arg("type"), py::arg("array"),
+          "Return a NumPy array with the values of a usm_ndarray (``type``), whose memory the CPU "
+          "can access "
           "and on which no work is pending.");
+    m.def("device_copy", &device_copy, py::arg("types"), py::arg("stream"), py::arg("pool"),
+          py::arg("kind"), py::arg("array"),
+          "Return a dpnp.ndarray with the values of a NumPy array, written now by the CPU into "
+          "memory of the pool; None if work is unfinished, or the array must be converted.");
     m.def("use_huge_pages", &use_huge_pages, py::arg("queue"), py::arg("memory"),
           py::arg("is_fresh"),
           "Request huge pages for a dpctl.memory object of a CPU; moves pages already written.");

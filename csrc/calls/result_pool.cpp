@@ -43,6 +43,18 @@ ResultPool &ResultPool::numbers() {
     return *of_numbers;
 }
 
+// A free array among the blocks that `acquire` examines; null if none has these properties.
+py::object ResultPool::equal_array(const ArrayTypes &types, py::handle kind, const Blank &blank) {
+    const blocks &same_size = by_size[{kind.ptr(), rounded(blank.nbytes)}];
+    const size_t n = std::min(same_size.size(), newest_examined);
+    const auto fits = [&](const block &b) {
+        return b.array && is_free(b) &&
+               blank.facts.are_those_of(*usm_array(b.array, types.usm_ndarray));
+    };
+    const auto found = std::find_if(same_size.begin(), same_size.begin() + n, fits);
+    return found == same_size.begin() + n ? py::object() : found->array;
+}
+
 py::object ResultPool::take(py::handle kind, size_t nbytes) {
     block unpooled;
     block &free_block = acquire(kind, nbytes, unpooled);
@@ -52,11 +64,9 @@ py::object ResultPool::take(py::handle kind, size_t nbytes) {
 
 py::object ResultPool::take_array(const ArrayTypes &types, py::handle kind, const Blank &blank) {
     if (blank.shape.is_none()) return take(kind, blank.nbytes);
+    if (py::object array = equal_array(types, kind, blank)) return array;
     block unpooled;
     block &free_block = acquire(kind, blank.nbytes, unpooled);
-    if (free_block.array &&
-        blank.facts.are_those_of(*usm_array(free_block.array, types.usm_ndarray)))
-        return free_block.array;
     py::object dropped = std::move(free_block.array);
     const py::object memory = free_block.memory;
     PyObject *const args[] = {blank.shape.ptr(), blank.dtype.ptr(), memory.ptr(),

@@ -29,8 +29,8 @@ class ResultPool {
 
     // A dpctl.memory object of class `kind` with at least `nbytes` bytes.
     py::object take(py::handle kind, size_t nbytes);
-    // A usm_ndarray over such an object, or the object itself if there is no shape. The previous
-    // array over the block is reused if it is equal, since creating one is slow.
+    // A usm_ndarray over such an object, or the object itself if there is no shape. A dropped array
+    // is reused if it is equal, since creating one is slow.
     py::object take_array(const ArrayTypes &types, py::handle kind, const Blank &blank);
     // A pool for what the host writes: work of dpnp, which does not hold it, must never use it.
     ResultPool &numbers();
@@ -53,6 +53,7 @@ class ResultPool {
         return Py_REFCNT(b.array.ptr()) == 1 && Py_REFCNT(b.memory.ptr()) == 2;
     }
     block &acquire(py::handle kind, size_t nbytes, block &unpooled);
+    py::object equal_array(const ArrayTypes &types, py::handle kind, const Blank &blank);
     void note_array(py::handle kind, size_t nbytes, const py::object &memory,
                     const py::object &array);
     py::object new_memory(py::handle kind, size_t size) const;

@@ -3,6 +3,7 @@
 
 #include <pybind11/gil_safe_call_once.h>
 
+#include <algorithm>
 #include <sycl/sycl.hpp>
 
 #include "base/dpctl_api.hpp"
@@ -49,11 +50,23 @@ void OrderedCall::follow_array(const Stream &stream, const sycl::queue *queue, p
         follow(array.attr("sycl_queue"), depends);
 }
 
-void OrderedCall::follow(const py::object &queue, std::vector<sycl::event> &depends) {
+static void append_events_of(const py::object &manager, std::vector<sycl::event> &depends) {
     static PyObject *const events = PyUnicode_InternFromString("submitted_events");
+    append_events(checked(or_park([&] { return PyObject_GetAttr(manager.ptr(), events); })),
+                  depends);
+}
+
+void OrderedCall::follow(const py::object &queue, std::vector<sycl::event> &depends) {
     managers.push_back(manager_of(queue));
-    PyObject *const manager = managers.back().ptr();
-    append_events(checked(or_park([&] { return PyObject_GetAttr(manager, events); })), depends);
+    append_events_of(managers.back(), depends);
+}
+
+bool is_idle(const Stream &stream) {
+    if (!stream.flight->is_cpu) return false;
+    stream.flight->prune();
+    std::vector<sycl::event> events;
+    append_events_of(manager_of(stream.queue), events);
+    return std::all_of(events.begin(), events.end(), is_complete);
 }
 
 void OrderedCall::submitted(const py::object &event) const {

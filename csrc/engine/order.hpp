@@ -11,6 +11,10 @@ namespace sycl_dnn {
 // Uses dpctl's order manager once: concurrent first uses are not safe.
 void prepare_order();
 
+// Whether everything that dpnp and this package have submitted to a CPU's queue in order is
+// complete.
+bool is_idle(const Stream &stream);
+
 // Orders one call with dpnp's work on the queue, if the stream is ordered.
 class OrderedCall {
   public:

@@ -23,7 +23,6 @@ from sycl_dnn.trace.torch_methods import detached
 from sycl_dnn.trace.trace_state import TapePart, running, running_trace
 from sycl_dnn.trace.values import Tensor, alias
 
-
 #: The functions whose rule runs.
 _inside: ContextVar[frozenset[Any]] = ContextVar("sycl_dnn_rules", default=frozenset())
 

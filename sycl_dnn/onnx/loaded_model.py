@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import json
 import os
 from collections.abc import Iterator, Sequence
@@ -120,6 +119,10 @@ class OnnxModel(Module):
     @property
     def inputs(self) -> tuple[ModelInput, ...]:
         """Names, shapes and data types of the inputs."""
+        return tuple(self._inputs.values())
+
+    @property
+    def _inputs(self) -> dict[str, ModelInput]:
         return _inputs_of(self._structure, self._places)
 
     @property
@@ -159,12 +162,14 @@ class OnnxModel(Module):
         """Run the model as one program, or in parts if shapes or conditions depend on values."""
         self._check_supported()
         inputs = self._bound(args, named)
-        if "_is_traced" in self.__dict__ or any(isinstance(v, Tensor) for v in inputs.values()):
+        traced = [v for v in inputs.values() if isinstance(v, Tensor)]
+        if traced or "_is_traced" in self.__dict__:
             return super().__call__(inputs)
         queue = self._queue_of(inputs)
         values, static = self._placed(inputs, queue)
-        can_trace = not (static.keys() - self._static_names) and values
-        if self._structure not in _call_by_call and can_trace and not self.host_steps:
+        facts = self._facts
+        can_trace = values and not facts.host_steps and static.keys() <= facts.static_inputs
+        if can_trace and self._structure not in _call_by_call:
             try:
                 return run_arrays(self, values, tuple(map(_encoded, static.items())))
             except NeedsValue:
@@ -192,7 +197,7 @@ class OnnxModel(Module):
         """
         for shape in shapes:
             named = shape if isinstance(shape, dict) else {i.name: shape for i in self.inputs[:1]}
-            dtypes_of = {i.name: i.dtype for i in self.inputs}
+            dtypes_of = {n: i.dtype for n, i in self._inputs.items()}
             results = self(**{n: _zeros_of(n, v, dtypes_of) for n, v in named.items()})
             for value in tree.leaves(results):
                 if nested_arguments.is_array(value):
@@ -229,8 +234,7 @@ class OnnxModel(Module):
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def _check_supported(self) -> None:
-        missing = self.missing
-        if missing:
+        if missing := self.missing:
             nodes = self._graph.missing()
             rule = f"not supported: {', '.join(missing)}"
             for node in nodes:
@@ -238,45 +242,45 @@ class OnnxModel(Module):
             raise UnsupportedOperator.of("graph", model_file.NEWEST, "", rule)
 
     def _queue_of(self, inputs: dict[str, Any]) -> Any:
-        weights = (self._weight(path) for _, path in self._paths)
-        for value in itertools.chain(inputs.values(), weights):
-            queue = getattr(value.data if isinstance(value, Array) else value, "sycl_queue", None)
-            if queue is not None:
+        for value in inputs.values():
+            if (queue := _queue_at(value)) is not None:
+                return queue
+        for _, path in self._paths:
+            if (queue := _queue_at(self._weight(path))) is not None:
                 return queue
         return default_queue()
 
-    @property
-    def _static_names(self) -> frozenset[str]:
-        return self._facts.static_inputs
-
     def _bound(self, args: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
-        """Return the inputs' values by name."""
-        inputs = self.inputs
+        """Return the inputs' values by name, in order."""
+        inputs = self._inputs
         first = next(iter(args), None)
         if len(args) == 1 and isinstance(first, dict) and not named:
             args, named = (), first
-        names = [i.name for i in inputs]
-        if len(args) > len(names):
-            raise InvalidArguments(f"OnnxModel: at most {len(names)} inputs, got {len(args)}")
-        values = {**dict(zip(names, args, strict=False)), **named}
-        if set(values) != set(names):
-            raise InvalidArguments(f"OnnxModel: inputs must be {names}, got {sorted(values)}")
-        for expected in inputs:
-            value = values[expected.name]
-            if hasattr(value, "shape"):
-                _check(expected, self._float, tuple(value.shape), value.dtype)
-        return {n: values[n] for n in names}
+        if len(args) > len(inputs):
+            raise InvalidArguments(f"OnnxModel: at most {len(inputs)} inputs, got {len(args)}")
+        values = {**dict(zip(inputs, args, strict=False)), **named} if args else named
+        if values.keys() != inputs.keys():
+            raise InvalidArguments(
+                f"OnnxModel: inputs must be {list(inputs)}, got {sorted(values)}"
+            )
+        values = {n: values[n] for n in inputs}
+        given = [
+            (tuple(v.shape), v.dtype) if hasattr(v, "shape") else None for v in values.values()
+        ]
+        _check(self._structure, self._places, self._float, *given)
+        return values
 
     def _placed(
         self, arguments: dict[str, Any], queue: Any
     ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return the arrays on the device, and those that remain on the host."""
-        static_names, inputs = self._static_names, {i.name: i for i in self.inputs}
+        static_names = self._facts.static_inputs
         values, static = {}, {}
         for name, value in arguments.items():
             is_array = nested_arguments.is_array(value)
             if not is_array:
-                value = np.asarray(value, None if is_host(value) else inputs[name].dtype)
+                if not is_host(value):
+                    value = np.asarray(value, self._inputs[name].dtype)
                 value = _in_dtype(value, self._float)
             if name in static_names or (not is_array and not fits_device(value.dtype)):
                 static[name] = to_host(value) if is_array else value
@@ -287,9 +291,20 @@ class OnnxModel(Module):
         return values, static
 
 
+def _queue_at(value: Any) -> Any:
+    """Return the queue of an array; None if it has none."""
+    return getattr(value.data if isinstance(value, Array) else value, "sycl_queue", None)
+
+
 @functools.lru_cache(1024)
-def _check(model_input: ModelInput, dtype: str, shape: tuple[int, ...], given: Any) -> None:
-    """Refuse an input of another shape or data type; ``dtype`` replaces float32."""
+def _check(structure: bytes, places: str, dtype: str, *given: tuple[Any, Any] | None) -> None:
+    """Refuse inputs of other shapes or data types; ``dtype`` replaces float32."""
+    for model_input, facts in zip(_inputs_of(structure, places).values(), given, strict=True):
+        if facts is not None:
+            _check_input(model_input, dtype, *facts)
+
+
+def _check_input(model_input: ModelInput, dtype: str, shape: tuple[int, ...], given: Any) -> None:
     given = dtypes.name_of(given)
     expected = dtype if model_input.dtype == "float32" else model_input.dtype
     fits = model_input.shape is None or (
@@ -313,9 +328,9 @@ def _paths_of(places: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 
 @functools.lru_cache(64)
-def _inputs_of(structure: bytes, places: str) -> tuple[ModelInput, ...]:
+def _inputs_of(structure: bytes, places: str) -> dict[str, ModelInput]:
     weights = dict(_paths_of(places))
-    return tuple(i for i in facts_of(structure).inputs if i.name not in weights)
+    return {i.name: i for i in facts_of(structure).inputs if i.name not in weights}
 
 
 def _zeros_of(name: str, shape: Any, dtypes_of: dict[str, str]) -> Any:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import dpnp
@@ -12,6 +11,7 @@ from sycl_dnn import tree
 from sycl_dnn._core import host_copy
 from sycl_dnn._dpnp import is_readable
 from sycl_dnn.program.place import synchronize
+from sycl_dnn.trace.allocation import usm_ndarray
 from sycl_dnn.trace.array import Array
 
 
@@ -49,26 +49,22 @@ def asnumpy(x: Any) -> Any:
            [1., 1., 1.]], dtype=float32), 1.5]}
     """
     if isinstance(x, (dpnp.ndarray, Array)):
-        return _copies([x])[0]
-    if type(x) in (list, tuple) and all(isinstance(v, dpnp.ndarray) for v in x):
-        return type(x)(_copies(x))
-    leaves, structure = tree.flatten(x)
-    return tree.unflatten(structure, _copies(leaves))
-
-
-def _copies(values: Sequence[Any]) -> list[Any]:
-    """Return copies of arrays; results of calls are mostly on one queue."""
-    copies: list[Any] = []
+        return _copy(x, [])
     waited: list[Any] = []
-    for value in values:
-        array = value.astype("float32") if isinstance(value, Array) else value
-        memory = array.get_array() if isinstance(array, dpnp.ndarray) else None
-        if memory is None or not is_readable(memory):
-            copies.append(array.asnumpy() if hasattr(array, "asnumpy") else array)
-            continue
-        queue = memory.sycl_queue
-        if queue not in waited or array is not value:  # which was converted after the wait
-            synchronize(queue)
-            waited.append(queue)
-        copies.append(host_copy(memory))
-    return copies
+    if type(x) in (list, tuple) and all(isinstance(v, dpnp.ndarray) for v in x):
+        return type(x)([_copy(v, waited) for v in x])
+    leaves, structure = tree.flatten(x)
+    return tree.unflatten(structure, [_copy(v, waited) for v in leaves])
+
+
+def _copy(value: Any, waited: list[Any]) -> Any:
+    """Return a copy of an array after waiting for its queue, unless that was ``waited`` for."""
+    array = value.astype("float32") if isinstance(value, Array) else value
+    memory = array.get_array() if isinstance(array, dpnp.ndarray) else None
+    if memory is None or not is_readable(memory):
+        return array.asnumpy() if hasattr(array, "asnumpy") else array
+    queue = memory.sycl_queue
+    if queue not in waited or array is not value:  # which was converted after the wait
+        synchronize(queue)
+        waited.append(queue)
+    return host_copy(usm_ndarray, memory)

@@ -29,6 +29,19 @@ def test_memory_is_used_again(cpu_queue):
     assert len(addresses) == 1
 
 
+def test_arrays_of_other_shapes_in_blocks_of_one_size_are_used_again(cpu_queue):
+    """Creating an array takes longer than a copy of few elements."""
+    values = RNG.random((1, 32)).astype("f4"), RNG.random((1, 8)).astype("f4")
+    arrays = [set(), set()]
+    for _ in range(4):
+        for value, seen in zip(values, arrays, strict=True):
+            array = passed(value, cpu_queue)
+            np.testing.assert_array_equal(sycl_dnn.asnumpy(array), value)
+            seen.add(id(array.get_array()))
+            del array
+    assert [len(seen) for seen in arrays] == [1, 1]
+
+
 def test_unfinished_work_keeps_its_memory(cpu_queue):
     values = [RNG.random((600, 600)).astype("f4") for _ in range(4)]
     results = []
@@ -60,8 +73,9 @@ def test_results_that_are_arguments_are_kept(parsed):
         np.arange(12, dtype="f4").reshape(3, 4).T,
         np.array([True, False]),
         np.arange(5, dtype="f2"),
+        np.arange(1 << 17, dtype="f4"),
     ],
-    ids=["empty", "no axes", "transposed", "bool", "float16"],
+    ids=["empty", "no axes", "transposed", "bool", "float16", "large"],
 )
 def test_arrays_of_all_kinds(value, cpu_queue):
     array = passed(value, cpu_queue)
