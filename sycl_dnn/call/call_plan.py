@@ -77,8 +77,6 @@ def _form(executable: Executable, value: Any, returns_given: bool) -> tuple[Any,
 
     if isinstance(value, _Result):
         register, dtype = executable.results[value.number], executable.result_dtypes[value.number]
-        if executable.parts[value.number] is not None:
-            return None
         if returns_given and register < executable.n_given:
             return ("given", register)
         return ("array", register, dtype if dtype in dtypes.CARRIED else None)

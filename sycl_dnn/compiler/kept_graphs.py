@@ -119,7 +119,7 @@ class _Writer(pickle.Pickler):
         return ("member", kind.__name__, int(value.value)) if is_ours else self._refused()
 
     def _storage(self, s: Storage) -> tuple[Any, ...]:
-        facts = s.argument, s.constant, s.scalar, s.repeat, s.is_shared
+        facts = s.argument, s.constant, s.scalar, s.repeat
         return "storage", s.desc, kept_arrays.content_of(s.memory), facts
 
     def _tensor(self, t: Tensor) -> tuple[Any, ...]:
@@ -246,12 +246,12 @@ class _Reader(pickle.Unpickler):
 
     def make_storage(self, desc: Any, content: Any, facts: tuple[Any, ...]) -> Storage:
         """Return a storage; ``content`` is that of its memory."""
-        argument, constant, scalar, repeat, is_shared = facts
+        argument, constant, scalar, repeat = facts
         storage = Storage(desc, argument=argument, scalar=scalar)
         if content is not None:
             array = kept_arrays.array_of(content, self._engine.sycl_queue)
             storage.memory = Memory(desc, self._engine, array)
-        storage.constant, storage.repeat, storage.is_shared = constant, repeat, is_shared
+        storage.constant, storage.repeat = constant, repeat
         return storage
 
     def make_tensor(self, storage: Storage, *rest: Any) -> Tensor:

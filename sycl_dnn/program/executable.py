@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import dpnp
 import numpy as np
@@ -25,7 +25,7 @@ from sycl_dnn.program.segments import (
     stretches,
 )
 from sycl_dnn.program.step_order import freeing_early, touched
-from sycl_dnn.trace import allocation, array_writes, layout, profile_notes
+from sycl_dnn.trace import allocation, array_writes, profile_notes
 from sycl_dnn.trace.allocation import wrap
 from sycl_dnn.trace.array import wrapped
 from sycl_dnn.trace.frozen import Frozen, Seed
@@ -191,7 +191,7 @@ class Executable:
         self.blanks: list[tuple[int, allocation.Blank]] = []
         returned = [*(t.storage for t in finals), *saved]
         #: Results that view their whole storage in another shape than the step that writes it.
-        self._shown = {id(t.storage): t for t in finals if not _is_part(t)}
+        self._shown = {id(t.storage): t for t in finals if t.storage.argument is None}
         live = live_steps(steps, returned)
         self.constants = Constants(self, trace.engine, live, saved)
         constant_ids = {id(s) for s in self.constants.steps}
@@ -204,8 +204,6 @@ class Executable:
             self._number(group, crossing | returned_ids)
         self.results = [self._registers[id(t.storage)] for t in finals]
         self.result_dtypes = [str(t.dtype) for t in finals]
-        #: For results that are only part of their register.
-        self.parts = [_part_of(t) if _is_part(t) else None for t in finals]
         self.saved = [self._registers[id(s)] for s in saved]
         self.stages = [self._stage(trace.engine, g, keeps_order) for g in groups]
         self._joined_before = _joins(groups)
@@ -405,12 +403,10 @@ class Executable:
 
     def leaves(self, registers: list[Any], arguments: list[Any]) -> list[Any]:
         """Return the results of a call: new arrays, or arrays from ``arguments``."""
-        rows = zip(self.results, self.result_dtypes, self.parts, strict=True)
         return [
-            arguments[r] if r < len(arguments)
-            else wrapped(registers[r] if part is None else part.of(registers[r]), dtype)
-            for r, dtype, part in rows
-        ]  # fmt: skip
+            arguments[r] if r < len(arguments) else wrapped(registers[r], dtype)
+            for r, dtype in zip(self.results, self.result_dtypes, strict=True)
+        ]
 
     @property
     def programs(self) -> list[Any]:
@@ -441,36 +437,6 @@ def _joins(groups: Sequence[list[Step] | ArrayStep]) -> list[list[int]]:
         if isinstance(group, ArrayStep) and starts_early(group):
             running[number] = read, written
     return joined if any(isinstance(g, ArrayStep) and starts_early(g) for g in groups) else []
-
-
-def _is_part(tensor: Tensor) -> bool:
-    """Whether a result covers only part of its storage."""
-    storage = tensor.storage
-    is_smaller = bool(tensor.offset) or tensor.desc.get_size() != storage.nbytes
-    return storage.argument is None and is_smaller
-
-
-class _Part(NamedTuple):
-    """A view of a register's array; strides are None for dense row-major."""
-
-    shape: tuple[int, ...]
-    dtype: np.dtype
-    strides: tuple[int, ...] | None
-    #: In elements.
-    offset: int
-
-    def of(self, array: Any) -> Any:
-        """Return the view of an allocated array."""
-        shape, dtype, strides, offset = self
-        return allocation.usm_ndarray(
-            shape, dtype=dtype, buffer=array.usm_data, strides=strides, offset=offset
-        )
-
-
-def _part_of(tensor: Tensor) -> _Part:
-    dtype = dtypes.array_dtype(tensor.dtype)
-    strides = None if tensor.strides == layout.row_major_strides(tensor.shape) else tensor.strides
-    return _Part(tensor.shape, dtype, strides, tensor.offset // dtype.itemsize)
 
 
 def _whole(tensor: Tensor) -> Tensor:

@@ -142,31 +142,13 @@ def scheduled(steps: Sequence[AnyStep], keeps_order: bool = False) -> list[list[
     return lists + [rest[number] for number in sorted(rest)]
 
 
-#: By id of a storage shared by several results: the byte ranges that they use.
-Parts = dict[int, list[range]]
-
-
-def _is_free_part(tensor: Tensor, parts: Parts) -> bool:
-    """Whether a result may be a slice of a shared storage; reserve the slice if so."""
-    storage = tensor.storage
-    if not (storage.is_shared and layout.is_dense(tensor.desc)) or storage.argument is not None:
-        return False
-    used_ranges = parts.setdefault(id(storage), [])
-    own_range = range(tensor.offset, tensor.offset + tensor.desc.get_size())
-    if any(own_range.start < r.stop and r.start < own_range.stop for r in used_ranges):
-        return False
-    used_ranges.append(own_range)
-    return True
-
-
 def own_storage(
-    trace: Trace, tensor: Tensor, used: set[int], parts: Parts, target: Any = None,
+    trace: Trace, tensor: Tensor, used: set[int], target: Any = None,
     keeps_arguments: bool = True,
 ) -> Tensor:  # fmt: skip
     """Return a tensor with its own plain storage, copied if necessary.
 
-    A returned argument remains the caller's array unless ``keeps_arguments`` is false. Several
-    results may each be a slice of one storage.
+    A returned argument remains the caller's array unless ``keeps_arguments`` is false.
     """
     untouched = tensor.storage.argument is not None and _is_array_of(tensor, tensor.storage)
     # Programs hold their constants: the caller may write to what it gets.
@@ -175,8 +157,6 @@ def own_storage(
     )
     # Shapes () and (1,) share a descriptor, so the caller's shape is unknown.
     if target is None and untouched and not tensor.offset and tensor.desc.dims != (1,):
-        return tensor
-    if target is None and _is_free_part(tensor, parts):
         return tensor
     target_desc = None if target is None else target.desc
     desc = _final_desc(tensor) if target_desc is None else target_desc
@@ -239,13 +219,11 @@ def finalized(
         if tensor.trace is not trace:
             raise MixedTraces(tensor, trace, tensor.trace)
     used: set[int] = set()
-    parts: Parts = {}
     targets = targets or {}
     if any(target.overlaps or target.in_place for target in targets.values()):
         results = [_apart(trace, tensor) for tensor in results]
     return [
-        own_storage(trace, t, used, parts, targets.get(i), keeps_arguments)
-        for i, t in enumerate(results)
+        own_storage(trace, t, used, targets.get(i), keeps_arguments) for i, t in enumerate(results)
     ]
 
 

@@ -100,8 +100,7 @@ class Storage:
     """Bytes that a step writes or the caller passes; several tensors may be views of it."""
 
     __slots__ = (
-        "argument", "constant", "desc", "dtype", "is_shared", "memory", "repeat", "scalar",
-        "source", "views",
+        "argument", "constant", "desc", "dtype", "memory", "repeat", "scalar", "source", "views",
     )  # fmt: skip
 
     def __init__(
@@ -127,8 +126,6 @@ class Storage:
         self.scalar = scalar
         #: Number of the repetition of a checkpointed function that wrote it; 0 for none.
         self.repeat = 0
-        #: Whether results may be parts of it; others are copied into separate storages.
-        self.is_shared = False
         #: The tensor whose elements it repeats along axes; None otherwise.
         self.source: Tensor | None = None
         #: Weak references to the tensors over an argument that a call may update.
