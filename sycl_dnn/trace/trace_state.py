@@ -249,18 +249,6 @@ class TraceState:
         """Call a function over tensors, which a ``Recording`` notes as a call of the function."""
         return body(*args, **kwargs)
 
-    def hidden(self, value: Any) -> Any:
-        """Return the tensors behind the values of a function; a ``Recording`` overrides this."""
-        return value
-
-    def shown(self, value: Any) -> Any:
-        """Return the values that a function sees for tensors; a ``Recording`` overrides this."""
-        return value
-
-    def identity(self, function: Any) -> Any:
-        """Return the key of a function in a ``Recording``."""
-        return function
-
     def tape_part(self, training: bool | None = None, is_apart: bool = False) -> TapePart:
         """Begin a part of the tape."""
         return TapePart(self, training, is_apart)
