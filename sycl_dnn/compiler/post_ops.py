@@ -203,8 +203,6 @@ def attached(
         index = len(post_ops)
         if op.kind == "eltwise":
             post_ops.append_eltwise(op.algorithm, op.alpha, op.beta)
-        elif op.kind == "sum":
-            post_ops.append_sum(1.0)
         elif op.kind == "prelu":
             dims = op.desc.dims
             post_ops.append_prelu(sum(1 << i for i, n in enumerate(dims) if n > 1))

@@ -442,7 +442,7 @@ class Plan:
         shape = strides = None
         if layout.layout_type is _STRIDED and dtypes.SHORT[dtype].bits != 4:
             shape, strides = layout.dims, layout.strides
-        blank = allocation.Blank(size, shape, strides, dtypes.SHORT[dtype].dtype, dtype)
+        blank = allocation.Blank(size, shape, strides, dtypes.SHORT[dtype].dtype)
         result = blank.new(stream.sycl_queue, kind)
         memory = result if shape is None else result.usm_data
         return Data(layout, self.engine, memory, 0, result, True)

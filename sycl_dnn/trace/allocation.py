@@ -70,7 +70,6 @@ class Blank(NamedTuple):
     #: None for a row-major array, which is cheaper to create.
     strides: tuple[int, ...] | None
     dtype: np.dtype
-    name: str
 
     def new(self, queue: Any, kind: Any = _DEVICE, pooled: bool = True) -> Any:
         """Return a usm_ndarray, or a dpctl.memory object if there is no shape.
@@ -154,11 +153,11 @@ def blank_of(tensor: Tensor) -> Blank:
     desc = tensor.desc
     if tensor.dtype in dtypes.PACKED and tensor.strides == row_major_strides(tensor.shape):
         shape = (*tensor.shape[:-1], tensor.shape[-1] // 2)
-        return Blank(desc.get_size(), shape, None, dtype, tensor.dtype)
+        return Blank(desc.get_size(), shape, None, dtype)
     if not desc.is_plain or tensor.dtype in dtypes.PACKED:
-        return Blank(desc.get_size(), None, None, dtype, tensor.dtype)
+        return Blank(desc.get_size(), None, None, dtype)
     strides = None if tensor.strides == row_major_strides(tensor.shape) else tensor.strides
-    return Blank(desc.get_size(), tensor.shape, strides, dtype, tensor.dtype)
+    return Blank(desc.get_size(), tensor.shape, strides, dtype)
 
 
 def coerced_kind(arrays: list[Any]) -> Any:

@@ -148,13 +148,16 @@ def _transpose(x: Any, dim0: int, dim1: int) -> Any:
     return functions.transpose(x, dim0, dim1)
 
 
-def _expand(x: Any, *sizes: Any, size: Any = None) -> Any:
+def expanded_shape(x: Any, *sizes: Any, size: Any = None) -> tuple[int, ...]:
+    """Return the shape of ``x.expand(...)``; -1 keeps the size of an axis."""
     requested = _sizes(sizes) if size is None else tuple(size)
     lead = len(requested) - x.ndim
-    full = tuple(x.shape[i - lead] if n == -1 else n for i, n in enumerate(requested))
-    if full == x.shape:
-        return x
-    return functions.expand(x, full)
+    return tuple(x.shape[i - lead] if n == -1 else n for i, n in enumerate(requested))
+
+
+def _expand(x: Any, *sizes: Any, size: Any = None) -> Any:
+    full = expanded_shape(x, *sizes, size=size)
+    return x if full == x.shape else functions.expand(x, full)
 
 
 def _repeat(x: Any, *sizes: Any, repeats: Any = None) -> Any:

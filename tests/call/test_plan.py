@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-import threading
 
 import dpctl
 import dpnp
 import numpy as np
 import pytest
-from in_threads import in_threads
+from in_threads import in_a_thread, in_threads
 
 import sycl_dnn
 from sycl_dnn import functional as F
@@ -105,9 +104,7 @@ def test_weights_that_another_thread_loads_while_a_call_is_bound_are_bound_next(
     def f(x):
         y = layer(x)
         while waiting:
-            thread = threading.Thread(target=waiting.pop())
-            thread.start()
-            thread.join()
+            in_a_thread(waiting.pop())
         return y
 
     bound = sycl_dnn.plan(f, x)

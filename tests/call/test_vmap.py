@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """``vmap``: axes, trees, nesting, gradients, writes, refusals. Its functions: test_mapped.py."""
 
-import threading
-
 import dpnp
 import numpy as np
 import pytest
+from in_threads import in_threads
 
 import sycl_dnn
 from sycl_dnn import functional as F
@@ -240,14 +239,12 @@ def test_threads(x):
     mapped, failures = vmap(lambda row: F.logsumexp(row * row, 0)), []
     expected = dpnp.asnumpy(mapped(x))
 
-    def work():
+    def work(_):
         for _ in range(50):
             if not np.array_equal(dpnp.asnumpy(mapped(x)), expected):
                 failures.append(1)
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    [thread.start() for thread in threads]
-    [thread.join() for thread in threads]
+    in_threads(4, work)
     assert not failures
 
 

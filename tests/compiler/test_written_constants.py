@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Constants are computed again once the package has written to what they were computed from."""
 
-import threading
-
 import dpnp
 import numpy as np
 import pytest
+from in_threads import in_a_thread
 
 import sycl_dnn
 from sycl_dnn import _core, nn
@@ -194,14 +193,6 @@ def test_writes_to_bfloat16_weights_are_seen(write):
         write(weight)
         np.testing.assert_allclose(compiled(x).asnumpy(), net(x).asnumpy(), rtol=0.02, atol=0.02)
     assert net[0].weight is weight
-
-
-def in_a_thread(function):
-    results = []
-    thread = threading.Thread(target=lambda: results.append(function()))
-    thread.start()
-    thread.join()
-    return results[0]
 
 
 @pytest.mark.parametrize("way", ["function", "user function", "plan", "plans"])

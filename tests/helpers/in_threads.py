@@ -8,6 +8,13 @@ from collections.abc import Callable
 from typing import Any
 
 
+def in_a_thread(work: Callable[[], Any]) -> Any:
+    """Return the result of ``work()`` in another thread."""
+    results: list[Any] = []
+    in_threads(1, lambda _: results.append(work()))
+    return results[0]
+
+
 def in_threads(n: int, work: Callable[[int], Any]) -> None:
     """Call ``work(0)`` to ``work(n - 1)``, each in a separate thread, and wait for all.
 

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Overridden methods of submodules are called by their parents' methods, as in torch."""
 
-import threading
-
 import dpnp
 import numpy as np
 import pytest
+from in_threads import in_a_thread
 
 import sycl_dnn
 from sycl_dnn import functional as F
@@ -167,9 +166,7 @@ def test_results_in_other_threads_are_plain_arrays():
     class Starting(nn.Module):
         def __init__(self):
             super().__init__()
-            thread = threading.Thread(target=lambda: kinds.append(type(F.exp(provided))))
-            thread.start()
-            thread.join()
+            kinds.append(in_a_thread(lambda: type(F.exp(provided))))
             kinds.append(type(F.exp(provided)))
 
     Starting()

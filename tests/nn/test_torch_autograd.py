@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """``torch.autograd`` in model code: functions with their own gradient, gradients in a forward."""
 
-import threading
-
 import dpnp
 import numpy as np
 import pytest
+from in_threads import in_threads
 
 import sycl_dnn
 from sycl_dnn import functional as F
@@ -187,18 +186,15 @@ def test_equal_runs_are_traced_once():
 def test_threads_share_a_function():
     wrong = []
 
-    def work(factor):
+    def work(number):
+        factor = float(number)
         for n in range(20):
             x = F.full((4,), float(n))
             _, dx = sycl_dnn.value_and_grad(lambda x: Scaled.apply(x, factor, "reversed").sum())(x)
             if dx.tolist() != [-factor] * 4:
                 wrong.append((factor, n))
 
-    threads = [threading.Thread(target=work, args=(float(k),)) for k in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(8, work)
     assert not wrong
 
 

@@ -9,6 +9,7 @@ import dpnp
 import fresh_process
 import numpy as np
 import pytest
+from in_threads import in_threads
 
 import sycl_dnn
 from sycl_dnn import _core, graph, onednn
@@ -165,7 +166,7 @@ def test_queues_of_several_threads(cpu):
     expected = dpnp.asnumpy(run(make(cpu)))
     wrong = []
 
-    def work():
+    def work(_):
         queue = dpctl.SyclQueue(cpu.sycl_context, cpu.sycl_device)
         x = make(queue)
         for _ in range(50):
@@ -174,11 +175,7 @@ def test_queues_of_several_threads(cpu):
             if not np.array_equal(dpnp.asnumpy(y), expected):
                 wrong.append(queue)
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
+    in_threads(4, work)
     assert not wrong
 
 

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Small primitives and kernels as one host task: values, what is left to oneDNN, reports."""
 
-import threading
 import time
 
 import dpctl
 import dpnp
 import numpy as np
 import pytest
+from in_threads import in_threads
 
 import sycl_dnn
 from sycl_dnn import functional as F
@@ -284,11 +284,7 @@ def test_several_threads_share_a_program(on_queue):
             if not np.array_equal(result, expected[number]):
                 wrong.append(number)
 
-    threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(8, work)
     assert not wrong
 
 
