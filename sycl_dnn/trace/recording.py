@@ -40,29 +40,20 @@ if TYPE_CHECKING:
 
 #: Dtypes whose bits oneDNN copies only as pairs of halves.
 _IN_HALVES = frozenset({"int64", "float64", *dtypes.STAND_INS} - {"uint32"})
-#: By function of this folder: its float64 version, which oneDNN lacks on CPUs.
-OF_DOUBLES: dict[str, Callable[..., Tensor]] = {}
-
-
-def computes_doubles(name: str) -> Callable[[Callable[..., Tensor]], Callable[..., Tensor]]:
-    """Register the float64 version of a function, with its own derivatives."""
-
-    def register(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-        OF_DOUBLES[name] = function
-        return function
-
-    return register
-
-
+Versions = dict[str, Callable[..., Tensor]]
+#: By function of this folder: its version for float64 and all else that oneDNN lacks.
+OF_DOUBLES: Versions = {}
 #: By function of this folder: its version for complex numbers.
-OF_COMPLEX: dict[str, Callable[..., Tensor]] = {}
+OF_COMPLEX: Versions = {}
 
 
-def computes_complex(name: str) -> Callable[[Callable[..., Tensor]], Callable[..., Tensor]]:
-    """Register the version of a function for complex numbers, with its own derivatives."""
+def version_in(
+    versions: Versions, name: str
+) -> Callable[[Callable[..., Tensor]], Callable[..., Tensor]]:
+    """Register a version of a function, with its own derivatives."""
 
     def register(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-        OF_COMPLEX[name] = function
+        versions[name] = function
         return function
 
     return register
