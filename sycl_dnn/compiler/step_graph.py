@@ -252,9 +252,6 @@ class Graph:
             if node in self._order:
                 yield node
 
-    def __len__(self) -> int:
-        return len(self._order)
-
     def fact(self, find: Callable[[Graph], T]) -> T:
         """Return ``find(graph)``, cached until the graph changes."""
         cached = self._facts.get(find)
