@@ -23,12 +23,15 @@ from typing import Any, cast
 import dpnp
 import numpy as np
 
-from sycl_dnn._core import unchanged
+from sycl_dnn._core import WatchedSpans, unchanged
+from sycl_dnn._dpnp import span, usm_array
 from sycl_dnn.call import code_facts
 from sycl_dnn.call.code_facts import ANY, CodeFacts, is_library
 from sycl_dnn.object_attributes import slots_of
+from sycl_dnn.trace import array_writes
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.frozen import Frozen
+from sycl_dnn.trace.module_arrays import plain
 
 #: Limit on the reads; what lies beyond is compared by identity.
 _MAX_READS = 20_000
@@ -104,6 +107,24 @@ class Captures:
             if any(id(a) not in current for a in arrays):
                 return False
         return True
+
+    def watch(self, captured: Iterable[Any], spans: WatchedSpans) -> None:
+        """Let writes to what is read be seen, if values of a trace were computed from it.
+
+        Parameters
+        ----------
+        captured : iterable
+            What the trace captured. An array that is not read, nor a view of one that is, is a
+            result of the function's code.
+        spans : WatchedSpans
+        """
+        arrays = [usm_array(plain(a)) for _, _, v in self._reads for a in _arrays_in(v)]
+        known = [span(array) for array in arrays]
+        for start, _ in (span(usm_array(plain(v))) for v in captured if is_held(v)):
+            if not any(first <= start < last for first, last in known):
+                for array in arrays:
+                    array_writes.watch(spans, array)
+                return
 
     def named(self) -> list[str]:
         """Return the constants, arrays and objects that code reads, as text with their names."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from sycl_dnn import _core
+from sycl_dnn._core import WatchedSpans
 from sycl_dnn.call import arguments
 from sycl_dnn.call.arguments import Collected
 from sycl_dnn.call.captures import Captures, Check, nothing_captured
@@ -125,10 +126,17 @@ class BoundPlan(BoundCall):
 
             raise refusal(self._operation.name, cause, placed.queue, collected.arrays) from None
         # Of captures that were replaced meanwhile, the next call binds the new ones.
-        captures = nothing_captured if is_ours else Captures(self._function)
         is_same = before is None or before.has_same_arrays()
-        self._check = captures if is_same else lambda *_: False
+        self._check = self._captures(plan) if is_same else lambda *_: False
         self._fill(plan, placed)
+
+    def _captures(self, plan: Any) -> Check:
+        if arguments.operation_of(self._function) is not None:
+            return nothing_captured
+        spans = WatchedSpans()
+        captures = Captures(self._function, are_unwritten=spans.are_unwritten)
+        captures.watch((value for _, value, _ in plan.executable.captured), spans)
+        return captures
 
     def _collected(self, args: Any, kwargs: Any) -> Collected:
         collected = Collected()

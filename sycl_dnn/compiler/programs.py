@@ -201,6 +201,7 @@ class Programs:
                 program_graph, targets, assigned = self._rewritten(
                     trace, subject, args, kwargs, placed, static
                 )
+            captured = [value for _, value, _ in trace.captured]
             lowered = Lowered(
                 trace, program_graph, self._pool, placed.queue, placed.stream, targets, donated,
                 assigned,
@@ -217,6 +218,7 @@ class Programs:
         is_same = before.has_same_arrays()
         are_unwritten = self._pool.sources.are_unwritten if is_same else lambda: False
         lowered.check = Captures(subject, call.others, are_unwritten)
+        lowered.check.watch(captured, self._pool.sources)
         trace.end()
         return lowered, lowered.check
 

@@ -194,3 +194,28 @@ def test_writes_to_what_stop_gradient_returns_are_writes_to_the_array(x):
         np.testing.assert_allclose(dpnp.asnumpy(value), dpnp.asnumpy(expected), rtol=1e-6)
         (gradient,) = pullback(F.ones_like(value))
         np.testing.assert_allclose(dpnp.asnumpy(gradient), 2.0)
+
+
+def test_forward_may_call_the_function():
+    @sycl_dnn.custom_vjp
+    def tripled(x, n):
+        return x * n
+
+    tripled.defvjp(lambda x, n: (tripled(x, n), x), lambda x, dy: (3 * dy * x, None))
+    for way in (lambda f: f, sycl_dnn.compile):
+        gradient = way(sycl_dnn.grad(lambda x: F.sum(tripled(x, 2))))
+        assert gradient(F.ones(2) * 5).tolist() == [15, 15]
+
+
+def test_what_functions_capture_has_no_gradient():
+    def loss(w, x):
+        @sycl_dnn.custom_vjp
+        def scaled(x):
+            return x * w
+
+        scaled.defvjp(lambda x: (x * w, w), lambda w, dy: (dy * w,))
+        return F.sum(scaled(x) * w)
+
+    for argnums in (0, (0, 1)):  # whether the argument is constant
+        found = sycl_dnn.grad(loss, argnums=argnums)(F.ones(2) * 3, F.ones(2) * 5)
+        assert (found if argnums == 0 else found[0]).tolist() == [15, 15]

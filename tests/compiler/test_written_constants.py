@@ -99,6 +99,40 @@ def test_arrays_written_to_buffers_are_seen():
         np.testing.assert_allclose(compiled(x).asnumpy(), net(x).asnumpy(), rtol=1e-4, atol=1e-4)
 
 
+#: Functions of a captured array that are computed while a function is traced.
+DERIVED = {
+    "function": F.exp,
+    "operator": lambda w: w * 2 + 1,
+    "method": lambda w: w.sum(),
+    "dpnp": lambda w: dpnp.cumsum(w),
+    "several": lambda w: F.sum(F.matmul(w.T, w), -1),
+}
+
+
+@pytest.mark.parametrize("derived", DERIVED)
+@pytest.mark.parametrize("is_planned", [False, True])
+def test_writes_to_what_values_of_the_trace_were_computed_from_are_seen(derived, is_planned):
+    w, x = F.linspace(0.1, 1, 9).reshape(3, 3), F.ones(3, 3)
+
+    def function(x):
+        return x + F.sum(DERIVED[derived](w))
+
+    compiled, bound = sycl_dnn.compile(function), sycl_dnn.plan(function, x)
+    for _ in range(3):
+        found = bound() if is_planned else compiled(x)
+        np.testing.assert_allclose(found.asnumpy(), function(x).asnumpy(), rtol=1e-5)
+        F.mul(w, 0.5, out=w)
+
+
+def test_functions_without_such_values_are_not_compiled_again():
+    w, x = F.ones(3, 3), F.ones(3, 3)
+    compiled = sycl_dnn.compile(lambda x: x * w + w[1])
+    for count in range(3):
+        assert float(compiled(x)[0, 0]) == 2 * 0.5**count
+        F.mul(w, 0.5, out=w)
+    assert compiled.cache_info().misses == 1
+
+
 def test_writes_of_bound_calls_are_seen():
     x, y = F.ones(256, 256), F.ones(32, 256)
     bound = sycl_dnn.plan(lambda x: x * 2, x)
