@@ -32,6 +32,7 @@ from sycl_dnn.trace import array_writes
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.frozen import Frozen
 from sycl_dnn.trace.module_arrays import plain
+from sycl_dnn.trace.values import Tensor
 
 #: Limit on the reads; what lies beyond is compared by identity.
 _MAX_READS = 20_000
@@ -118,7 +119,8 @@ class Captures:
             result of the function's code.
         spans : WatchedSpans
         """
-        arrays = [usm_array(plain(a)) for _, _, v in self._reads for a in _arrays_in(v)]
+        found = [plain(a) for _, _, value in self._reads for a in _arrays_in(value)]
+        arrays = [usm_array(a) for a in found if not isinstance(a, Tensor)]
         known = [span(array) for array in arrays]
         for start, _ in (span(usm_array(plain(v))) for v in captured if is_held(v)):
             if not any(first <= start < last for first, last in known):

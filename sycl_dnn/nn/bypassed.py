@@ -57,21 +57,17 @@ def note(form: Any, arguments: list[Any]) -> None:
     leaves, form_now = module_tree.walked(root)
     if form_now != form:
         return
-    trace.represented |= _parameters(root, is_readable=False)
-    is_traced = any(isinstance(v, Tensor) for v in leaves)
+    trace.represented |= _parameters(leaves, form, is_readable=False)
     for source in _origins.get(root, _NONE).sources:
         if (module := source()) is not None:
-            trace.represented |= _parameters(module, is_readable=is_traced)
-            is_traced = is_traced and any(
-                isinstance(v, Tensor) for v in module_tree.walked(module)[0]
-            )
+            # Code without gradients may read what the traced form of a module stands for.
+            is_traced = any(isinstance(v, Tensor) for v in leaves)
+            leaves, form = module_tree.walked(module)
+            trace.represented |= _parameters(leaves, form, is_readable=is_traced)
 
 
-def _parameters(module: Any, is_readable: bool) -> dict[int, tuple[str, bool]]:
+def _parameters(leaves: list[Any], form: Any, is_readable: bool) -> dict[int, tuple[str, bool]]:
     """Return the paths of a module's trainable parameters by id, unless they are traced."""
-    from sycl_dnn.nn import module_tree
-
-    leaves, form = module_tree.walked(module)
     return {
         id(v): (name, is_readable)
         for v, name, is_constant in zip(leaves, form.names, form.constants, strict=True)
