@@ -203,7 +203,9 @@ class _Walk:
     def _code(self, kind: type) -> None:
         if kind not in self._classes:
             self._classes.add(kind)
-            self.held += held_objects.methods_of(kind)
+            methods = held_objects.methods_of(kind)
+            # With the methods, guards read the attributes of the class that their code names.
+            self.held += [kind, *methods] if methods else []
 
     def _encoded(self, owner: Any, name: str, value: Any, path: str) -> tuple[Any, Maker | None]:
         """Return the identity of a hyper-parameter, and its maker if it is built from leaves."""

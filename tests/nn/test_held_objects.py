@@ -274,3 +274,39 @@ def test_a_loss_may_hold_the_module_that_it_is_a_function_of(x):
 
     grads = sycl_dnn.grad(distance)(net)
     np.testing.assert_allclose(dpnp.asnumpy(grads.bias), [4, 4])
+
+
+def test_changed_attributes_of_classes_are_seen(x):
+    class Scaled(nn.Module):
+        factor, table = 2.0, {"bias": 0.0}
+
+        def scaled(self, x):
+            return x * self.factor
+
+        def forward(self, x):
+            return self.scaled(x) + self.table["bias"]
+
+    class Derived(Scaled):
+        pass
+
+    net, by_argument = Derived(), sycl_dnn.compile(lambda net, x: net(x))
+    ways = {
+        "call": net,
+        "argument": lambda x: by_argument(net, x),
+        "compiled": sycl_dnn.compile(net),
+    }
+
+    def check(factor, bias):
+        for name, call in ways.items():
+            found, wanted = call(x).asnumpy(), x.asnumpy() * factor + bias
+            np.testing.assert_allclose(found, wanted, rtol=1e-6, err_msg=name)
+
+    check(2, 0)
+    Scaled.factor = 3.0
+    check(3, 0)
+    Scaled.table["bias"] = 1.0
+    check(3, 1)
+    Derived.factor = 5.0
+    check(5, 1)
+    Scaled.scaled = lambda self, x: x - self.factor
+    check(1, -4)
