@@ -371,10 +371,20 @@ class Optimizer(OptionAttributes):
         if not dtypes.has_gradients(dtype):
             raise TypeError(f"{type(self).__name__}: {name} must be floating-point, got {dtype}")
 
+    def _check_state(self, row: Row, wide: Any) -> None:
+        """Refuse a parameter without a state, such as one that was frozen in ``init``."""
+        needed = [*self.slots(wide, self._options_of(row.name))]
+        if self.master_weights and str(row.p.dtype) not in _WIDE:
+            needed.append("master")
+        for slot in needed:
+            if slot not in row.slots:
+                raise KeyError(f"{type(self).__name__}: the state has no {slot!r} of {row.name}")
+
     def _one(self, row: Row, o: Options) -> tuple[Any, dict[str, Any]]:
         slots = dict(row.slots)
         master = slots.pop("master", None)
         wide = _wide(row.p) if master is None else _current(master, row.p)
+        self._check_state(row, wide)
         try:
             g = F.astype(_wide(row.g), str(wide.dtype))
             g = F.neg(g) if getattr(o, "maximize", False) else g

@@ -8,7 +8,7 @@ from arrays import to_float32
 
 import sycl_dnn
 from sycl_dnn import functional as F
-from sycl_dnn import optim
+from sycl_dnn import nn, optim
 
 SHAPES = {
     "a": (5, 7), "b": (64,), "c": (3,), "d": (33, 16), "e": (20,), "f": (300, 300), "g": (),
@@ -161,3 +161,17 @@ def test_out_arrays_of_the_caller(queue):
     out = sycl_dnn.tree.map(dpnp.empty_like, expected)
     assert step(grads, state, params, out=out) is out
     assert_equal(out, expected)
+
+
+@pytest.mark.parametrize("make", [
+    lambda: optim.SGD(0.1, momentum=0.9), lambda: optim.RMSprop(0.1, momentum=0.9),
+    lambda: optim.Adam(0.1), lambda: optim.SGD(0.1, master_weights=True),
+])  # fmt: skip
+def test_parameters_that_were_frozen_in_init_are_refused_by_name(make):
+    net, opt = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 2)).to("bfloat16"), make()
+    net.freeze(lambda name: name.startswith("0."))
+    state = opt.init(net)
+    net.unfreeze()
+    grads = sycl_dnn.grad(lambda net: F.sum(net(F.ones(1, 3, dtype="bfloat16"))))(net)
+    with pytest.raises(KeyError, match=r"the state has no .* of 0\.weight"):
+        opt.update(grads, state, net)
