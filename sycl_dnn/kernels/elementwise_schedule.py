@@ -60,6 +60,8 @@ ON_GPU = Schedule(width=4, n_items=64, span=1024)
 #: Maximum length of short rows, and how many are processed at a time unless they are unrolled; of
 #: those whose terms depend on coordinates, a column of as many vectors stays in the cache.
 _SHORT_ROW, _N_ROWS, _COLUMN = 128, 64, 16
+#: Length of rows that gather elements, and number of all elements, up to which columns are as fast.
+_WIDE_ROW, _CACHED = 1024, 1 << 20
 #: Maximum number of terms of a row's code that are repeated for each of its vectors.
 _FEW_TERMS = 16
 #: Maximum length and number of rows of values that are equal in all rows; minimum number of these.
@@ -145,14 +147,17 @@ def on_cpu(expression: Expression, grid: Grid) -> Schedule:
     if len(grid.sizes) == 1:
         return schedule
     has_steady_work = bool(steady_work(expression, grid.classes))
+    by_element = _is_by_element(expression, grid)
     if row <= _SHORT_ROW:
         if (row % 8 == 0 or row < schedule.width) and _is_plain(expression, grid):
             return schedule._replace(n_rows=schedule.span // row, pieces=_pieces(row))
-        by_element = _is_by_element(expression, grid)
         n_rows = _COLUMN if row > 32 and by_element else _N_ROWS
         width = _width(row, overlaps=bool(expression.n_places))
         in_columns = by_element or has_steady_work
         return schedule._replace(width=width, n_rows=n_rows, in_columns=in_columns)
+    is_cached = bool(expression.sources) and math.prod(grid.sizes) <= _CACHED
+    if by_element and is_cached and row <= _WIDE_ROW:
+        return schedule._replace(n_rows=_COLUMN, in_columns=True)
     if not has_steady_work or row > _KEPT_ROW or grid.sizes[-2] < _MANY_ROWS:
         return schedule
     if len(grid.sizes) == 2 and 0 < len(kept_terms(expression, grid.classes)) <= _MOST_KEPT:

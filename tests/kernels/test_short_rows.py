@@ -65,6 +65,14 @@ def test_vectors_of_gathered_rows_are_unrolled(along, pieces):
     assert on_cpu(expression, Grid((100, 64), (along, (0, 1), (64, 1)))).pieces == pieces
 
 
+@pytest.mark.parametrize(("n", "row", "n_rows"), [(999, 1024, 16), (999, 1025, 1), (1025, 1024, 1)])
+def test_columns_of_gathered_elements_stay_in_the_cache(n, row, n_rows):
+    terms = (Term("gather", "float32", (0,), (("source", 0),)),)
+    expression = Expression(("int64",), terms, (1,), (Source("float32", 1),))
+    grid = Grid((n, row), ((0, 1), (row, 0), (row, 1)))
+    assert on_cpu(expression, grid).n_rows == n_rows
+
+
 def test_overlapping_vectors_need_no_narrow_ones():
     assert schedule_of((100, 24), "exp")[0].width == 8
     assert schedule_of((100, 24), "neg", place=(0, 1))[0].width == 16
