@@ -29,8 +29,9 @@ _FEW_TERMS = 9
 _SPAN, _MANY_ROWS, _STREAMS, _FEWEST_ROWS = 1024, 128, 16, 4
 #: Bytes of these states: five stages of a chain have them in 256 KB of local memory.
 _MAX_STATES = 48 << 10
-#: Elements of a row, or of columns of a vector, that local memory keeps in float32.
-_MAX_ROW, _MAX_COLUMN = 4096, 512
+#: Elements that local memory keeps in float32: of a row; of columns of several vectors side by
+#: side, of a single one.
+_MAX_ROW, _MAX_COLUMN, _MAX_SINGLE_COLUMN = 4096, 64, 512
 
 
 class ReductionGrid(NamedTuple):
@@ -296,7 +297,9 @@ def row_of(expression: Expression, grid: ReductionGrid, schedule: ReductionSched
         return _MAX_ROW if is_narrow and is_short else 0
     classes = grid.classes(schedule.lanes)
     passes = Passes(expression, grid.kinds, classes, keeps=False, has_row=True)
-    return _MAX_COLUMN if any(passes.read_back) and grid.count("r") <= _MAX_COLUMN else 0
+    if not any(passes.read_back) or grid.count("r") > _MAX_SINGLE_COLUMN:
+        return 0
+    return _MAX_COLUMN if grid.count("r") <= _MAX_COLUMN else _MAX_SINGLE_COLUMN
 
 
 def _is_block(grid: ReductionGrid, schedule: ReductionSchedule) -> bool:
@@ -330,8 +333,8 @@ def planned(
     """Return the launch for a grid; ``total`` is the full size of an axis split into parts."""
     row = row_of(expression, grid, schedule)
     schedule = schedule._replace(row=row)
-    if row and grid.kinds[schedule.lanes] == "k":
-        schedule = schedule._replace(unroll=1)  # the others would need local memory as well
+    if row == _MAX_SINGLE_COLUMN:
+        schedule = schedule._replace(unroll=1)
     n_units = n_units_of(grid, schedule)
     n_groups = min(n_units, 4 * n_processors, max(1, math.prod(grid.sizes) // _MIN_PER_GROUP))
     share = -(-n_units // n_groups)

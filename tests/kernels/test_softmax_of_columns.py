@@ -84,5 +84,5 @@ def test_what_is_kept():
         grid = reduction_grid((4, n, 500), "krk", strides)
         return row_of(expression, grid, whole_schedule(grid, 3, is_cpu=is_cpu))
 
-    assert [kept(again, n) for n in (24, 512, 513)] == [512, 512, 0]
+    assert [kept(again, n) for n in (24, 64, 65, 512, 513)] == [64, 64, 512, 512, 0]
     assert kept(once, 24) == kept(again, 24, is_cpu=False) == 0
