@@ -48,12 +48,19 @@ def split_batch_norms(graph: Graph) -> None:
     for node in graph.walk():
         if node.row != "batch_normalization_forward" or not node.has_dst:
             continue
-        producer = graph.writer(node.inputs["src"])
         has_statistics = node.params["flags"] & normalization_flags.use_global_stats
-        if not has_statistics or producer is None or producer.row not in ROWS:
-            continue
-        if len(graph.readers(node.inputs["src"].storage)) == 1:
+        if has_statistics and _is_of_product(graph, node.inputs["src"]):
             _split_batch_norm(graph, node)
+
+
+def _is_of_product(graph: Graph, tensor: Tensor) -> bool:
+    """Whether a product, such as a convolution, or sums with it have a single reader each."""
+    producer = graph.writer(tensor)
+    if producer is None or len(graph.readers(tensor.storage)) != 1:
+        return False
+    if producer.row == "binary":
+        return _is_of_product(graph, producer.inputs["src_0"])
+    return producer.row in ROWS
 
 
 def _split_batch_norm(graph: Graph, node: Node) -> None:
