@@ -39,6 +39,14 @@ struct host_rows {
     void (*normalize)(const float *x, int64_t n, float epsilon, const float *factors,
                       const float *summands, float *y);
 
+    // The next state of n elements from the gates i, f, g, o, each n elements; changes the cell
+    // state.
+    void (*lstm)(const float *gates, int64_t n, float *cell, float *y);
+    // The same from the products of the input and of the state, both with the gates z, r, n, and
+    // the bias of the latter that r scales.
+    void (*gru)(const float *of_input, const float *of_state, const float *bias, const float *state,
+                int64_t n, float *y);
+
     // An element-wise algorithm of oneDNN, or one of a row with another; null if it is another one.
     // That of relu and another row has its slopes there.
     using function = void (*)(float *y, int64_t n, float alpha, float beta);

@@ -11,7 +11,7 @@ from sycl_dnn import _core
 from sycl_dnn._core import MemoryDesc, normalization_flags
 from sycl_dnn._core import algorithm as A
 from sycl_dnn.compiler.host_post_ops import MAX_INTERPRETED, Operation, with_post_ops
-from sycl_dnn.compiler.host_products import is_by_pixel, product_of, windows_of
+from sycl_dnn.compiler.host_products import is_by_pixel, product_of, recurrence_of, windows_of
 from sycl_dnn.compiler.step_graph import Graph, Node
 from sycl_dnn.kernels.expression import COSTLY
 from sycl_dnn.kernels.joined_kernels import Launch
@@ -31,6 +31,8 @@ def operation_of(graph: Graph, node: Node) -> Operation | None:
     """Return a node as an operation, where constant weights are yet to be packed; else None."""
     if is_kernel(node.primitive):
         return _interpreted(node)
+    if "dst_layer" in node.outputs:
+        return recurrence_of(graph, node)
     if not node.has_dst:
         return None
     if node.row == "reorder":

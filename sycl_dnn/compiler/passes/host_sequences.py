@@ -49,8 +49,9 @@ def _runs(graph: Graph) -> Iterator[dict[Node, Operation]]:
 
 
 def _is_worthwhile(run: Mapping[Node, Operation]) -> bool:
-    """Whether a run has several operations, and not just those of kernels."""
-    return len(run) > 1 and any(o.kind != "kernel" for o in run.values())
+    """Whether a run has a recurrent network, or several operations, and not just kernels."""
+    kinds = [o.kind for o in run.values()]
+    return "recurrence" in kinds or (len(run) > 1 and {*kinds} != {"kernel"})
 
 
 def _is_movable(graph: Graph, node: Node) -> bool:
