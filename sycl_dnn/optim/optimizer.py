@@ -232,11 +232,16 @@ class Optimizer(OptionAttributes):
             return self._update(grads, state, params, lr)
         # The rate is an argument of the program; everything else that may change is part of its
         # key.
-        fixed = repr({n: v for n, v in self.options.items() if n != "lr"})
+        fixed = repr(
+            (
+                {n: v for n, v in self.options.items() if n != "lr"},
+                [options for _, options in self.groups], self.max_norm, self.master_weights,
+            )
+        )  # fmt: skip
         functions = [self.decay_mask, *(chosen for chosen, _ in self.groups)]
         for options in (self.options, *(options for _, options in self.groups)):
             functions += [v for n in SCHEDULED for v in each_of(options.get(n)) if callable(v)]
-        key = (fixed, [repr(key) for _, key in self.groups], self.max_norm, functions)
+        key = (fixed, functions)
         lr = self.options["lr"] if lr is None else lr
         return _program_of(self)(grads, state, params, lr, key)
 

@@ -175,3 +175,13 @@ def test_parameters_that_were_frozen_in_init_are_refused_by_name(make):
     grads = sycl_dnn.grad(lambda net: F.sum(net(F.ones(1, 3, dtype="bfloat16"))))(net)
     with pytest.raises(KeyError, match=r"the state has no .* of 0\.weight"):
         opt.update(grads, state, net)
+
+
+def test_a_changed_bound_of_the_norm_takes_effect():
+    opt, params = optim.SGD(1.0, max_norm=1.0), {"w": F.zeros(4)}
+    state = opt.init(params)
+    for bound in (1.0, 0.5, None, 2.0, 1.5):
+        opt.max_norm = bound
+        moved, _ = opt.update({"w": F.ones(4)}, state, params)
+        expected = -1.0 if bound is None else -bound / 2
+        np.testing.assert_allclose(moved["w"].asnumpy(), expected, rtol=1e-5)
