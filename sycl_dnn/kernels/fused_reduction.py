@@ -128,10 +128,11 @@ class ReductionWriter(KeptPoints):
                     for scope, states in zip(scopes, sums, strict=True):
                         self._absorb_tile(scope, axis, row, states, number)
                 first = end
-            with k.loop(first, last, self._constant(1)) as row:
-                for scope, states in zip(scopes, sums, strict=True):
-                    row_scope = scope.moved({axis: row})
-                    self._absorb(row_scope, states, number)
+            if self._schedule.has_rest:
+                with k.loop(first, last, self._constant(1)) as row:
+                    for scope, states in zip(scopes, sums, strict=True):
+                        row_scope = scope.moved({axis: row})
+                        self._absorb(row_scope, states, number)
             for states, total in zip(sums, totals, strict=True):
                 self._gather(reductions, total, states)
 

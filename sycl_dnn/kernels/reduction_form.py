@@ -7,6 +7,9 @@ from typing import NamedTuple
 
 from sycl_dnn.kernels.expression import Expression
 
+#: Vectors of a block, by default.
+BLOCK = 64
+
 
 class ReductionSchedule(NamedTuple):
     """The work distribution of a reduction kernel.
@@ -40,6 +43,8 @@ class ReductionSchedule(NamedTuple):
     tile : int
         Elements along the last reduced axis that are read at once and transposed, of arrays that
         are contiguous there and not along a kept vectorized axis; 0 for single ones.
+    has_rest : bool
+        Whether that axis may have single elements after the last tile.
     """
 
     lanes: int
@@ -48,10 +53,11 @@ class ReductionSchedule(NamedTuple):
     n_items: int
     part: int = -1
     row: int = 0
-    block: int = 64
+    block: int = BLOCK
     span: int = 0
     n_rows: int = 0
     tile: int = 0
+    has_rest: bool = True
 
     @property
     def step(self) -> int:

@@ -153,7 +153,9 @@ def whole_schedule(
         n_vectors = size // (width * n_items)
         unroll = 4 if n_vectors >= 4 else 2 if n_vectors >= 2 and not is_rows else 1
     tile = _tile(grid, lanes, width) if is_cpu else 0
-    return ReductionSchedule(lanes, width, unroll, n_items, tile=tile)
+    # Code for single elements, one access for each lane, takes longest to compile.
+    has_rest = not tile or grid.sizes[grid.kinds.rindex("r")] % tile > 0
+    return ReductionSchedule(lanes, width, unroll, n_items, tile=tile, has_rest=has_rest)
 
 
 def _tile(grid: ReductionGrid, lanes: int, width: int) -> int:
@@ -265,7 +267,8 @@ def in_parts(
         for n, steps in enumerate(grid.strides)
     )
     lanes = schedule.lanes + (schedule.lanes >= axis)
-    return ReductionGrid(sizes, kinds, strides), schedule._replace(lanes=lanes, part=axis)
+    schedule = schedule._replace(lanes=lanes, part=axis, has_rest=True)
+    return ReductionGrid(sizes, kinds, strides), schedule
 
 
 def is_costly(expression: Expression) -> bool:

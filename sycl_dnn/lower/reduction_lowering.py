@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from sycl_dnn import _core
 from sycl_dnn.kernels.expression import Expression
 from sycl_dnn.kernels.passes import Passes
-from sycl_dnn.kernels.reduction_form import ReductionSchedule
+from sycl_dnn.kernels.reduction_form import BLOCK, ReductionSchedule
 from sycl_dnn.kernels.reduction_schedule import (
     SHORT,
     Plan,
@@ -45,7 +45,12 @@ def schedule_of(
 
 
 def plans_of(
-    expression: Expression, grid: ReductionGrid, n_processors: int, *, is_cpu: bool, **fixed: int
+    expression: Expression,
+    grid: ReductionGrid,
+    n_processors: int,
+    *,
+    is_cpu: bool,
+    block: int = BLOCK,
 ) -> list[Plan]:
     """Return plans of a launch; the first is the best one if the launch is not chained.
 
@@ -55,7 +60,7 @@ def plans_of(
     last = len(grid.sizes) - 1
     if schedules[0].lanes != last:
         schedules.append(schedule_of(expression, grid, is_cpu=is_cpu, lanes=last))
-    schedules = [schedule._replace(**fixed) for schedule in schedules]
+    schedules = [schedule._replace(block=block) for schedule in schedules]
     return [planned(expression, grid, s, n_processors) for s in schedules]
 
 
@@ -119,9 +124,9 @@ class ReductionLaunch:
         operands: Sequence[Tensor],
         outs: Sequence[Out],
         indexed: Sequence[int] = (),
-        **fixed: int,
+        block: int = BLOCK,
     ) -> list[Tensor]:
-        plans = plans_of(expression, grid, self._n_processors, is_cpu=self._is_cpu, **fixed)
+        plans = plans_of(expression, grid, self._n_processors, is_cpu=self._is_cpu, block=block)
         return self._chains.recorded([Stage(p, grid, operands, outs, indexed) for p in plans])
 
     def _in_two_stages(self) -> list[Tensor]:

@@ -64,7 +64,7 @@ class ScanLaunch:
         is_innermost = self._is_cpu and is_dense and grid.sizes[last] >= _MIN_LANES
         lanes = last if is_innermost else None
         schedule = whole_schedule(grid, n_terms, is_cpu=self._is_cpu, lanes=lanes)
-        schedule = schedule._replace(tile=0)
+        schedule = schedule._replace(tile=0, has_rest=True)
         if grid.kinds[schedule.lanes] == "k":
             return schedule
         if self._in_order:
@@ -72,7 +72,7 @@ class ScanLaunch:
             lanes = longest_kept(grid)
             if lanes is not None and (grid.sizes[lanes] >= 8 or not self._is_cpu):
                 found = whole_schedule(grid, n_terms, is_cpu=self._is_cpu, lanes=lanes)
-                return found._replace(tile=0)
+                return found._replace(tile=0, has_rest=True)
             return schedule._replace(width=1, unroll=1, n_items=1)
         return schedule._replace(unroll=1)
 

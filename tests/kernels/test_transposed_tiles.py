@@ -82,6 +82,14 @@ def test_tiles_are_of_arrays_whose_rows_vectors_cross():
     assert tile((10, 5), "kr", (5, 1)) == 4
 
 
+def test_kernels_of_whole_tiles_have_no_code_for_single_elements():
+    def has_rest(n):
+        grid = reduction_grid((100, n), "kr", [(n, 1)])
+        return whole_schedule(grid, 1, is_cpu=True).has_rest
+
+    assert [has_rest(n) for n in (3, 4, 6, 8, 12, 24)] == [True, False, True, False, True, False]
+
+
 def test_rows_of_which_terms_are_worth_tiles():
     def short(operations, kinds="kr", n_passes=1):
         terms = [Term(name, "float32", (n,), ()) for n, name in enumerate(operations)]
