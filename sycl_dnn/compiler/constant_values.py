@@ -158,7 +158,11 @@ def settle(graph: Graph, pool: Pool, queue: Any, stream: Any) -> list[Storage]:
     computed = {id(t.storage): t.storage for n in nodes for t in n.outputs.values()}
     needed = {id(t.storage): t.storage for n in live for t in n.inputs.values()}
     needed_storages = [s for key, s in computed.items() if key in needed]
-    captured = {id(t.storage): v.get_array() for _, v, t in graph.trace.captured if _is_array(v)}
+    captured = {
+        id(t.storage): v.get_array()
+        for _, v, t in graph.trace.captured
+        if _is_array(v) and t.storage.constant
+    }
     run = partial(_run_nodes, graph, nodes, captured, queue, stream)
     arrays = _compute_constants(graph, nodes, needed_storages, pool, run)
     graph.drop(nodes)
@@ -274,7 +278,8 @@ def _still_needed(graph: Graph, arrays: dict[int, Any]) -> list[Storage]:
     """Return the captured storages that calls over arrays read, capturing computed results."""
     trace = graph.trace
     reading = [t for n in graph.nodes for t in n.inputs.values()]
-    ids = {id(t.storage) for t in (*reading, *graph.finals)}
+    written = [t for n in graph.nodes for t in n.outputs.values()]
+    ids = {id(t.storage) for t in (*reading, *written, *graph.finals)}
     still_captured = [c for c in trace.captured if id(c[2].storage) in ids]
     for tensor in reading:
         storage = tensor.storage

@@ -24,7 +24,7 @@ from sycl_dnn.compiler.kept_graphs import Rewritten
 from sycl_dnn.compiler.known_fusions import KnownFusions
 from sycl_dnn.compiler.lowering import Held, Lowered, rewritten, targets_of, traced
 from sycl_dnn.compiler.paused_collection import paused_collection
-from sycl_dnn.compiler.tracing import CompileTrace
+from sycl_dnn.compiler.tracing import CompileTrace, UpdatesCaptured
 from sycl_dnn.errors import Unimplemented
 from sycl_dnn.program.donation import are_alone
 from sycl_dnn.trace import nested_arguments, policy, profile_notes
@@ -70,6 +70,8 @@ class Programs:
         self._pool = Pool()
         self._replays = Replays()
         self._fusions = KnownFusions()
+        #: Addresses of captured arrays that the function updates.
+        self._updated: set[int] = set()
         #: Captured arrays of the last stored program, with what it contains in their place.
         self._contents: dict[int, Any] = {}
         functools.update_wrapper(cast("Any", self), function, updated=())
@@ -191,8 +193,9 @@ class Programs:
         donated = [i for i, array in enumerate(call.arrays) if id(array) in donated_ids]
         args, kwargs = self._in_order(args, kwargs)
         trace = CompileTrace(
-            place.engine, self._lowered_to(place.engine), self._replays, self._fusions
-        )
+            place.engine, self._lowered_to(place.engine), self._replays, self._fusions,
+            self._updated,
+        )  # fmt: skip
         # The contents must not depend on the device.
         trace.is_lowered, trace.training = self._dtype is not None, training
         before = Captures(subject, call.others)
@@ -210,6 +213,9 @@ class Programs:
             if training:
                 raise
             return self._lowered(*settings, training=True)
+        except UpdatesCaptured:
+            self._updated |= trace.missed
+            return self._lowered(*settings, training)
         except NeedsAnotherDevice as lack:
             if self._fallback == "error":
                 raise lack.error from None
@@ -239,6 +245,8 @@ class Programs:
         leaves, form, n_given, assigned = traced(
             trace, subject, args, kwargs, self._numbered(call, static)
         )
+        if trace.missed:
+            raise UpdatesCaptured
         if assigned and placed.out is not None:
             raise TypeError(f"{self.__name__}: out must be omitted as it assigns attributes")
         targets = targets_of(self.__name__, leaves, placed.out, call)

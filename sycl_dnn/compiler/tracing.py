@@ -5,19 +5,28 @@ from __future__ import annotations
 
 import linecache
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
+from sycl_dnn._dpnp import span
 from sycl_dnn.program import shared_descriptors
 from sycl_dnn.trace import layout
-from sycl_dnn.trace.frozen import Seed, argument_of
+from sycl_dnn.trace.frozen import Frozen, Seed, argument_of
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.refusals import NeedsArrays, function_name, instead
 from sycl_dnn.trace.replay import Replays
 from sycl_dnn.trace.steps import Planned
 from sycl_dnn.trace.values import Storage, Tensor
+
+
+def _address(array: Any) -> int:
+    return span(array.get_array())[0]
+
+
+class UpdatesCaptured(Exception):
+    """A function updates captured arrays that its trace took for constants."""
 
 
 class CompileTrace(Trace):
@@ -32,6 +41,9 @@ class CompileTrace(Trace):
         Previous recordings of the function.
     fusions : KnownFusions, optional
         Previous fusions of its nodes.
+    updated : collection of int
+        Addresses of captured arrays that the function updates, which are no constants; those of
+        others are noted in ``missed``.
     """
 
     def __init__(
@@ -40,8 +52,11 @@ class CompileTrace(Trace):
         dtype: str | None = None,
         replays: Replays | None = None,
         fusions: Any = None,
+        updated: Collection[int] = (),
     ) -> None:
         super().__init__(engine)
+        self._updated = updated
+        self.missed: set[int] = set()
         self.fusions = fusions
         # Lowered values are read in their original dtype, so equal layouts do not suffice.
         self._replays = replays if dtype is None else None
@@ -64,8 +79,17 @@ class CompileTrace(Trace):
         tensor = self._capture_of.get(id(value))
         if tensor is None:
             self.check_place(value)
-            tensor = self._captured_as(value, lambda: argument_of(self, value, constant=True))
+            constant = _address(value) not in self._updated
+            tensor = self._captured_as(value, lambda: argument_of(self, value, constant))
         return self.lowered(tensor)
+
+    def may_vary(self, storage: Storage) -> bool:
+        """Note a captured array: another trace of the function must not take it for a constant."""
+        for _, array, tensor in self.captured:
+            if tensor.storage is storage and not isinstance(array, Frozen):
+                self.missed.add(_address(array))
+                return True
+        return False
 
     def descriptor(
         self, row: str, params: Mapping[str, Any], attr: Any, prefer: str | None = None
@@ -134,9 +158,8 @@ class CompileTrace(Trace):
         )
 
     def constant_storages(self) -> dict[int, Storage]:
-        """Return the storages of captured arrays by id, except seeds."""
-        storages = [t.storage for _, v, t in self.captured if not isinstance(v, Seed)]
-        return {id(s): s for s in storages}
+        """Return the storages of captured arrays that no call changes by id."""
+        return {id(t.storage): t.storage for _, _, t in self.captured if t.storage.constant}
 
 
 # --- Errors in traced functions: source line and suggested replacement

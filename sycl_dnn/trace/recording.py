@@ -262,7 +262,7 @@ class Trace(TraceState):
         which another argument shares its memory.
         """
         storage = argument.storage
-        if storage.argument is None or storage.constant:
+        if storage.argument is None or (storage.constant and not self.may_vary(storage)):
             raise ValueError(
                 f"{name} must be an array of the caller with positive strides that is not frozen"
             )
@@ -273,6 +273,10 @@ class Trace(TraceState):
         self.alone |= {storage} if is_alone else set()
         # Copies in other layouts show the old content.
         self._reordered.pop(storage, None)
+
+    def may_vary(self, storage: Storage) -> bool:
+        """Whether a constant may be updated after all."""
+        return False
 
     def assign_argument(
         self, argument: Tensor, value: Tensor, name: str, is_alone: bool = False
