@@ -134,7 +134,8 @@ def test_sources_of_which_an_earlier_step_has_written_a_part(is_first, on_queue)
 
 ELEMENTWISE = {
     "abs": F.abs, "exp": F.exp, "expm1": F.expm1, "erf": F.erf, "gelu": F.gelu, "neg": F.neg,
-    "mish": F.mish, "reciprocal": F.reciprocal, "rsqrt": lambda x: F.rsqrt(F.abs(x) + 1),
+    "mish": F.mish, "reciprocal": lambda x: F.reciprocal(F.abs(x) + 0.5),
+    "rsqrt": lambda x: F.rsqrt(F.abs(x) + 1),
     "log": lambda x: F.log(F.abs(x) + 1), "log1p": lambda x: F.log1p(F.abs(x)),
     "softplus": F.softplus, "sqrt": lambda x: F.sqrt(F.abs(x)), "square": F.square,
     "clamp": lambda x: F.clamp(x, -0.4, 0.3), "elu": F.elu, "logsigmoid": F.logsigmoid,
