@@ -175,7 +175,7 @@ def opened(value: Any) -> Opened | None:
         return _opened_dict(cls, value)
     if value is None:
         return Opened(cls, None, ())
-    rule = _rules.get(cls)
+    rule = _rules.get(type(value))  # a weak proxy of an instance is a leaf
     if rule is not None:
         children, aux = rule.flatten(value)
         return Opened(cls, aux, tuple(children))

@@ -105,7 +105,7 @@ class Module(ModuleState):
             self.register_buffer(name, value.data, value.persistent)
         elif isinstance(value, Parameter):
             self.register_parameter(name, value)
-        elif isinstance(value, Module):
+        elif issubclass(type(value), Module):  # a weak proxy of one is no submodule
             self.register_module(name, value)
         elif self._has(name):
             self._assign(name, value)

@@ -45,6 +45,9 @@ WAYS = {
     "slots": "net.run = Slotted(net.layer).call",
     "weak reference": "found = weakref.ref(net.layer); net.run = lambda x: found()(x)",
     "weak proxy": "net.run = Caller(weakref.proxy(net.layer))",
+    "weak proxy as an attribute": "net.weak = weakref.proxy(net.layer); net.run = net.weak.forward",
+    "weak proxy that is called": (
+        "net.weak = weakref.proxy(net.layer); net.run = lambda x: net.weak(x)"),
     "set": "found = {net.layer}; net.run = lambda x: next(iter(found))(x)",
     "container": (
         "parts = net.parts = nn.ModuleDict({'a': net.layer}); net.run = lambda x: parts['a'](x)"),
