@@ -10,7 +10,7 @@ import pytest
 
 import sycl_dnn
 from endurance.processes import lines_of
-from endurance.readers import SHAPE, Readers, network
+from endurance.readers import Readers, network
 
 pytestmark = pytest.mark.slow
 
@@ -67,8 +67,8 @@ def test_pending_results_when_the_first_threads_start(order):
 def test_a_single_thread_does_not_wait(queue):
     """A call returns while its work is in flight, also after other threads have exited."""
     threading.Thread(target=lambda: None).start()
-    x = dpnp.ones(SHAPE, dtype="f4", sycl_queue=queue)
-    w = dpnp.asarray(np.eye(SHAPE[1], dtype="f4"), sycl_queue=queue)
+    x = dpnp.ones((64, 512), dtype="f4", sycl_queue=queue)  # some milliseconds of work
+    w = dpnp.asarray(np.eye(512, dtype="f4"), sycl_queue=queue)
     compiled = sycl_dnn.compile(network)
     sycl_dnn.synchronize(queue)
     stream = sycl_dnn.onednn.Stream(sycl_dnn.onednn.Engine(queue), queue)
