@@ -11,6 +11,7 @@ from sycl_dnn.call.capturing import FromNumber
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.onednn.memory import KINDS
 from sycl_dnn.program.executable import Executable
+from sycl_dnn.trace.allocation import Blank
 from sycl_dnn.trace.frozen import Frozen
 
 
@@ -57,13 +58,17 @@ def call_plan_of(
     frozen = {index: value for index, value, _ in executable.captured if isinstance(value, Frozen)}
     constants = [(*slot, frozen.get(slot[-1])) for slot in slots]
     held = [(executable.register(t.storage), value) for _, value, t in executable.captured]
-    blanks = [(register, blank[:4]) for register, blank in executable.blanks]
     converted = [
-        (register, number.bytes, KINDS["shared"], (number.dtype.itemsize, (), None, number.dtype))
+        (
+            register,
+            number.bytes,
+            KINDS["shared"],
+            Blank(number.dtype.itemsize, (), None, number.dtype),
+        )
         for register, number in numbers
     ]
     return _core.CallPlan(
-        only.program, only.reads, executable.n_registers, blanks, constants, held, form,
+        only.program, only.reads, executable.n_registers, executable.blanks, constants, held, form,
         executable.saved, converted,
     )  # fmt: skip
 

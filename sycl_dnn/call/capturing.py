@@ -170,7 +170,7 @@ class FromNumber:
 
     def array(self, values: Values, queue: Any) -> Any:
         """Return a new array without axes; nothing else writes to it."""
-        return allocation.scalar(self._evaluate(values), self.dtype, queue)
+        return allocation.scalar_of_bytes(self.bytes(values), self.dtype, queue)
 
 
 def _argument_of_number(number: Number, dtype: str) -> Tensor:

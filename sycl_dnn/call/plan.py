@@ -127,12 +127,11 @@ class BoundPlan(BoundCall):
             raise refusal(self._operation.name, cause, placed.queue, collected.arrays) from None
         # Of captures that were replaced meanwhile, the next call binds the new ones.
         is_same = before is None or before.has_same_arrays()
-        self._check = self._captures(plan) if is_same else lambda *_: False
+        check = nothing_captured if is_ours else self._captures(plan)
+        self._check = check if is_same else lambda *_: False
         self._fill(plan, placed)
 
     def _captures(self, plan: Any) -> Check:
-        if arguments.operation_of(self._function) is not None:
-            return nothing_captured
         spans = WatchedSpans()
         captures = Captures(self._function, are_unwritten=spans.are_unwritten)
         captures.watch((value for _, value, _ in plan.executable.captured), spans)

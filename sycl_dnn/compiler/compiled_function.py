@@ -58,7 +58,7 @@ class Compiled(Programs, Generic[P, R]):
         if policy.current().debug_nans:
             return checked_for_nans(
                 self.__name__, lambda: self._undonated(*args, out=out, **kwargs), (args, kwargs),
-                lambda: self._subject()(*args, **kwargs),
+                lambda: self.subject(*args, **kwargs),
             )  # fmt: skip
         call, key = self._key(args, kwargs)
         traced_outs = [v for v in tree.leaves(out) if isinstance(v, Tensor)]
@@ -66,14 +66,14 @@ class Compiled(Programs, Generic[P, R]):
             if not call.traced:  # arrays that it captures are arguments of the trace
                 capture = traced_outs[0].trace.capture
                 args, kwargs = nested_arguments.replaced((args, kwargs), capture)
-            result = self._subject()(*args, **kwargs)
+            result = self.subject(*args, **kwargs)
             return result if out is None else written_in_trace(self.__name__, result, out)
         outs = () if out is None else nested_arguments.arrays_of(out)
         try:
             placed = PlacedCall(self.__name__, call, out, outs)
         except ExecutionPlacementError as error:
             raise arguments.named_placement(
-                error, self.__name__, self._subject(), args, kwargs
+                error, self.__name__, self.subject, args, kwargs
             ) from None
         key += placed.facts
         try:
@@ -86,7 +86,7 @@ class Compiled(Programs, Generic[P, R]):
             with attributes.declared():
                 return self(*args, out=out, **kwargs)
         if not isinstance(plan, Lowered):
-            eager_result = self._subject()(*args, **kwargs)
+            eager_result = self.subject(*args, **kwargs)
             return eager_result if out is None else written(self.__name__, eager_result, out)
         result = placed.run(plan)
         if plan.assigned:
@@ -104,7 +104,7 @@ class Compiled(Programs, Generic[P, R]):
             return self
         if self._other is None:
             settings = (*self._settings()[:-1], ())
-            self._other = _compiled_again(self._subject(), settings, self._extra)
+            self._other = _compiled_again(self.subject, settings, self._extra)
         return self._other
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
@@ -133,15 +133,10 @@ class Compiled(Programs, Generic[P, R]):
             attribute = getattr(attribute, name, None)
         if attribute is self:  # pickle looks decorated functions up by name
             return self._function.__qualname__
-        return _compiled_again, (self._subject(), self._settings(), self._extra)
+        return _compiled_again, (self.subject, self._settings(), self._extra)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Compiled:
-        return self.of(copy.deepcopy(self._subject(), memo))
-
-    @property
-    def subject(self) -> Callable[..., Any]:
-        """The function that it compiles."""
-        return self._subject()
+        return self.of(copy.deepcopy(self.subject, memo))
 
     @property
     def form(self) -> tuple[Any, ...]:

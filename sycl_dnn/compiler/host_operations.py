@@ -11,7 +11,8 @@ from sycl_dnn import _core
 from sycl_dnn._core import MemoryDesc, normalization_flags
 from sycl_dnn._core import algorithm as A
 from sycl_dnn.compiler.host_post_ops import MAX_INTERPRETED, Operation, with_post_ops
-from sycl_dnn.compiler.host_products import is_by_pixel, product_of, recurrence_of, windows_of
+from sycl_dnn.compiler.host_products import is_by_pixel, product_of, windows_of
+from sycl_dnn.compiler.host_recurrence import recurrence_of
 from sycl_dnn.compiler.step_graph import Graph, Node
 from sycl_dnn.kernels.expression import COSTLY
 from sycl_dnn.kernels.joined_kernels import Launch

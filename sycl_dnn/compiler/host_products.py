@@ -7,12 +7,11 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 
-from sycl_dnn._core import MemoryDesc, rnn_direction
-from sycl_dnn._core import algorithm as A
+from sycl_dnn._core import MemoryDesc
 from sycl_dnn.compiler.constant_values import constant_ids
 from sycl_dnn.compiler.host_post_ops import Operation, with_post_ops
 from sycl_dnn.compiler.rebuilding import PACKABLE, before_packing
-from sycl_dnn.compiler.step_graph import Graph, Node, has_only_post_ops
+from sycl_dnn.compiler.step_graph import Graph, Node
 from sycl_dnn.onednn.apart import is_row_major
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.values import Tensor
@@ -25,16 +24,8 @@ _MAX_DEPTHWISE = 150_000
 #: The same for products of few rows, which read their weights from memory.
 _MAX_OF_FEW_ROWS, _FEW_ROWS = 300_000, 3
 #: Columns below which weights are read row by row if there are few rows; as in
-#: csrc/program/host_sequence.cpp.
+#: csrc/program/host_weights.hpp.
 _FEW_COLUMNS, _ROWS_FOR_COPIES = 16, 8
-#: The same for all steps of a recurrent network, whose products oneDNN computes step by step, and
-#: weights of its state: more do not stay in the cache of a core.
-_MAX_RECURRENCE, _MAX_STATE_WEIGHTS = 7_000_000, 1 << 17
-#: Kinds of recurrent networks by their number in csrc/program/host_sequence.cpp.
-_CELLS = ("lstm", "gru", "tanh", "relu")
-#: Their arguments in order; the last ones are those of an LSTM.
-_READ = ("src_layer", "weights_layer", "weights_iter", "bias", "src_iter", "src_iter_c")
-_WRITTEN = ("dst_layer", "dst_iter", "dst_iter_c")
 #: Position of the steps of the weights along their inner and outer axis among the sizes.
 _STEPS = {"product": 6, "convolution": 21, "depthwise": 21}
 
@@ -156,66 +147,6 @@ def is_by_pixel(desc: MemoryDesc) -> bool:
     return all(n == 1 or stride == step for n, stride, step in axes)
 
 
-# --- Recurrent networks
-
-
-def recurrence_of(graph: Graph, node: Node) -> Operation | None:
-    """Return one layer and direction of a network whose constant weights are yet to be packed."""
-    cell, inputs, outputs = _cell_of(node), node.inputs, node.outputs
-    if cell is None or not has_only_post_ops(node.attr) or not _is_recurrence(graph, node, cell):
-        return None
-    (steps, samples, channels), hidden = inputs["src_layer"].shape, outputs["dst_iter"].shape[-1]
-    n = inputs["weights_iter"].size // hidden
-    is_small = 0 < steps * samples * n * (channels + hidden) <= _MAX_RECURRENCE
-    if not is_small or n * hidden > _MAX_STATE_WEIGHTS:
-        return None
-    is_reversed = node.params["direction"] is rnn_direction.unidirectional_right2left
-    step = _row_step(outputs["dst_layer"].desc)
-    sizes = (_CELLS.index(cell), steps, samples, channels, hidden, int(is_reversed), step)
-    has_cells = cell == "lstm"
-    read, written = _READ[: 5 + has_cells], _WRITTEN[: 2 + has_cells]
-    tensors = tuple(inputs[n] for n in read), tuple(outputs[n] for n in written)
-    return Operation("recurrence", *tensors, (sizes, (), ()))
-
-
-def _is_recurrence(graph: Graph, node: Node, cell: str) -> bool:
-    """Whether a network has constant weights, other operands in rows, and no projection."""
-    has_cells, constant = cell == "lstm", constant_ids(graph)
-    if node.inputs.keys() != set(_READ[: 5 + has_cells]):
-        return False
-    operands = {**node.inputs, **node.outputs}
-    weights = [operands.pop(name) for name in _READ[1:3]]
-    is_known = all(id(t.storage) in constant and t.dtype == "float32" for t in weights)
-    is_written = node.outputs.keys() == set(_WRITTEN[: 2 + has_cells])
-    is_known &= is_written and _row_step(operands.pop("dst_layer").desc) > 0
-    return is_known and all(map(_is_in_rows, operands.values()))
-
-
-def _row_step(desc: MemoryDesc) -> int:
-    """Return the elements between rows of (T, N, C), such as parts of wider ones; 0 without one."""
-    if not desc.is_plain:
-        return 0
-    (steps, samples, channels), (outer, row, inner) = desc.dims, desc.strides
-    step = row if samples > 1 else outer if steps > 1 else channels
-    is_even = samples == 1 or steps == 1 or outer == samples * row
-    return step if is_even and (inner == 1 or channels == 1) else 0
-
-
-def _cell_of(node: Node) -> str | None:
-    """Return the kind of a recurrent network; None if it is not one that the host computes."""
-    directions = rnn_direction.unidirectional_left2right, rnn_direction.unidirectional_right2left
-    if node.params.get("direction") not in directions:
-        return None
-    if node.row == "vanilla_rnn_forward":
-        return {A.eltwise_tanh: "tanh", A.eltwise_relu: "relu"}.get(node.params["activation"])
-    return {"lstm_forward": "lstm", "lbr_gru_forward": "gru"}.get(node.row)
-
-
-def _is_in_rows(tensor: Tensor) -> bool:
-    desc = tensor.desc
-    return tensor.dtype == "float32" and desc.is_plain and is_row_major(desc.dims, desc.strides)
-
-
 # --- Weights
 
 
@@ -276,8 +207,6 @@ def with_packed_weights(
     graph: Graph, node: Node, operation: Operation
 ) -> tuple[Operation, list[Node]]:
     """Return an operation whose constant weights are packed, and the nodes for that."""
-    if operation.kind == "recurrence":
-        return _with_packed_matrices(graph, operation)
     if operation.kind not in _STEPS or not _has_packable_weights(graph, node):
         return operation, []
     source = before_packing(graph, node.inputs[PACKABLE])
@@ -286,20 +215,11 @@ def with_packed_weights(
     is_turned = operation.kind == "product" and n < _FEW_COLUMNS and rows < _ROWS_FOR_COPIES
     n = source.desc.dims[out]
     axes = (out, *inner) if is_turned else (*inner, out)
-    packed, copies = _in_order(graph, source, axes)
+    packed, copies = in_order(graph, source, axes)
     return _with_steps(operation, packed, (1, k) if is_turned else (n, 1)), copies
 
 
-def _with_packed_matrices(graph: Graph, operation: Operation) -> tuple[Operation, list[Node]]:
-    """Return a recurrence whose weights have the gates of an element in rows, and their copies."""
-    src, *weights = operation.inputs[:3]
-    sources = [before_packing(graph, w) for w in weights if w is not None]
-    packed, copies = zip(*(_in_order(graph, w, range(5)) for w in sources), strict=True)
-    inputs = (src, *packed, *operation.inputs[3:])
-    return operation._replace(inputs=inputs), [n for nodes in copies for n in nodes]
-
-
-def _in_order(graph: Graph, source: Tensor, axes: Sequence[int]) -> tuple[Tensor, list[Node]]:
+def in_order(graph: Graph, source: Tensor, axes: Sequence[int]) -> tuple[Tensor, list[Node]]:
     """Return a constant with its axes in this order of memory, and the nodes that copy it."""
     if _is_in_order(source, axes):
         return source, []

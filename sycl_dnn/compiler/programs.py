@@ -63,7 +63,7 @@ class Programs:
         self._other: Any = None
         self._constants = (constants,) if isinstance(constants, str) else tuple(constants)
         self._donated = (donate,) if isinstance(donate, str) else tuple(donate)
-        self._signature = _signature(self._subject(), self._constants, self._donated)
+        self._signature = _signature(self.subject, self._constants, self._donated)
         self._dtype = dtype
         self._most = cache_size
         self._fallback = fallback
@@ -86,8 +86,9 @@ class Programs:
         names = list(self._signature.parameters)
         return (*self._constants, *(names.index(name) for name in self._constants))
 
-    def _subject(self) -> Callable[..., Any]:
-        """Return the function to call, bound to its instance if it is a method."""
+    @property
+    def subject(self) -> Callable[..., Any]:
+        """The function to call, bound to its instance if it is a method."""
         if self._owner is None:
             return self._function
         return types.MethodType(self._function, self._owner())
@@ -106,7 +107,7 @@ class Programs:
                 is_held = name in self._constants
                 key += (name, arguments.held_token(value) if is_held else call.token(value))
         except TypeError as error:
-            raise arguments.named(error, self.__name__, self._subject(), args, kwargs) from None
+            raise arguments.named(error, self.__name__, self.subject, args, kwargs) from None
         return call, (policy.current(), *key)
 
     def _placed(self, args: Any, kwargs: Any) -> tuple[PlacedCall, tuple[Any, ...]]:
@@ -156,7 +157,7 @@ class Programs:
                 return plan
             if self._plans.drop_stale():  # with the arrays that the function no longer uses
                 self._pool, self._contents = Pool(), {}
-            subject = self._subject()
+            subject = self.subject
             misses_of(self).note(self.__name__, arguments.tokens_by_name(subject, args, kwargs))
 
             def lowered(static: frozenset[int]) -> tuple[Any, Check]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sycl_dnn import _core
 from sycl_dnn.onednn import dtypes
+from sycl_dnn.trace.allocation import Blank
 
 if TYPE_CHECKING:
     from sycl_dnn.graph.partition_plan import Plan
@@ -60,7 +61,7 @@ def _all_arrays(plan: Plan, results: Sequence[int]) -> bool:
 def _result(plan: Plan, id: int, number: int) -> tuple[Any, ...]:
     layout = plan.layouts[id]
     dtype = dtypes.SHORT[layout.data_type.name].dtype
-    return number, (max(layout.mem_size, 1), layout.dims, layout.strides, dtype)
+    return number, Blank(max(layout.mem_size, 1), layout.dims, layout.strides, dtype)
 
 
 def _carried(plan: Plan, id: int) -> str | None:
@@ -81,7 +82,7 @@ def _place_others(plan: Plan, numbers: dict[int, int], blanks: list[Any]) -> Non
                 numbers[id] = free[size].pop()
                 continue
             numbers[id] = blanks[-1][0] + 1
-            blanks.append((numbers[id], (size, None, None, dtypes.SHORT["u8"].dtype)))
+            blanks.append((numbers[id], Blank(size, None, None, dtypes.SHORT["u8"].dtype)))
         for id in dropped:
             if id in sizes:
                 free[sizes[id]].append(numbers[id])

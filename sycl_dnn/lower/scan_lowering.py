@@ -59,22 +59,25 @@ class ScanLaunch:
         self._schedule = self._schedule_of(self._grid)
 
     def _schedule_of(self, grid: ReductionGrid) -> ReductionSchedule:
-        n_terms, last = len(self._expression.terms), len(grid.sizes) - 1
+        last = len(grid.sizes) - 1
         is_dense = any(along[-1] == 1 for along in grid.strides)
         is_innermost = self._is_cpu and is_dense and grid.sizes[last] >= _MIN_LANES
         lanes = last if is_innermost else None
-        schedule = whole_schedule(grid, n_terms, is_cpu=self._is_cpu, lanes=lanes)
-        schedule = schedule._replace(tile=0, has_rest=True)
+        schedule = self._whole(grid, lanes)
         if grid.kinds[schedule.lanes] == "k":
             return schedule
         if self._in_order:
             # Rows side by side; a few of them one after another.
             lanes = longest_kept(grid)
             if lanes is not None and (grid.sizes[lanes] >= 8 or not self._is_cpu):
-                found = whole_schedule(grid, n_terms, is_cpu=self._is_cpu, lanes=lanes)
-                return found._replace(tile=0, has_rest=True)
+                return self._whole(grid, lanes)
             return schedule._replace(width=1, unroll=1, n_items=1)
         return schedule._replace(unroll=1)
+
+    def _whole(self, grid: ReductionGrid, lanes: int | None) -> ReductionSchedule:
+        n_terms = len(self._expression.terms)
+        schedule = whole_schedule(grid, n_terms, is_cpu=self._is_cpu, lanes=lanes)
+        return schedule._replace(tile=0, has_rest=True)  # scans read element by element
 
     def recorded(self) -> list[Tensor]:
         """Record the kernels; return the outputs."""

@@ -29,6 +29,8 @@ _stepping = threading.Lock()
 _states: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
 State = dict[str, Any]
+#: Returns a part of the initial state of a parameter.
+Maker = Callable[[Any], Any]
 _WIDE = ("float32", "float64")
 
 
@@ -135,8 +137,8 @@ class Optimizer(OptionAttributes):
 
     # Methods that an update rule defines, for the arrays of one parameter.
 
-    def slots(self, p: Any, options: Options) -> dict[str, Any]:
-        """Return the initial state of one parameter."""
+    def slots(self, p: Any, options: Options) -> dict[str, Maker]:
+        """Return how to make the initial state of one parameter from it, by name."""
         raise NotImplementedError
 
     def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
@@ -181,8 +183,8 @@ class Optimizer(OptionAttributes):
         for name, p in named(params):
             self._check_dtype(name, p)
             wide = _wide(p)
-            for slot, value in self.slots(wide, self._options_of(name)).items():
-                state.setdefault(slot, {})[name] = value
+            for slot, make in self.slots(wide, self._options_of(name)).items():
+                state.setdefault(slot, {})[name] = make(wide)
             if self.master_weights and str(p.dtype) not in _WIDE:
                 state.setdefault("master", {})[name] = wide
             state.setdefault("step", F.zeros(device=p.sycl_queue))

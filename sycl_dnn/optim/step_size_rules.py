@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 from sycl_dnn import functional as F
-from sycl_dnn.optim.optimizer import Optimizer, Options
+from sycl_dnn.optim.optimizer import Maker, Optimizer, Options
 from sycl_dnn.optim.rule import added, less_power, mixed, regularized, rule, zeros
 
 
@@ -26,9 +26,9 @@ class RAdam(Optimizer):
 
     is_elementwise = True
 
-    def slots(self, p: Any, options: Options) -> dict[str, Any]:
+    def slots(self, p: Any, options: Options) -> dict[str, Maker]:
         """Return zero moments."""
-        return {"m": zeros(p), "v": zeros(p)}
+        return {"m": zeros, "v": zeros}
 
     def prepare(self, o: Options) -> None:
         """Compute the bias corrections, and whether to use the second moment."""
@@ -86,9 +86,9 @@ class Adadelta(Optimizer):
 
     is_elementwise = True
 
-    def slots(self, p: Any, options: Options) -> dict[str, Any]:
+    def slots(self, p: Any, options: Options) -> dict[str, Maker]:
         """Return zero averages."""
-        return {"v": zeros(p), "delta": zeros(p)}
+        return {"v": zeros, "delta": zeros}
 
     def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
         """Apply one step."""
@@ -117,9 +117,9 @@ class ASGD(Optimizer):
     weight_decay : float
     """
 
-    def slots(self, p: Any, options: Options) -> dict[str, Any]:
+    def slots(self, p: Any, options: Options) -> dict[str, Maker]:
         """Return the average and the initial rate."""
-        return {"ax": zeros(p), "eta": F.zeros(device=p.sycl_queue)}
+        return {"ax": zeros, "eta": lambda p: F.zeros(device=p.sycl_queue)}
 
     def prepare(self, o: Options) -> None:
         """Compute the next rate and the weight of the average."""
@@ -153,9 +153,9 @@ class Rprop(Optimizer):
 
     is_elementwise = True
 
-    def slots(self, p: Any, options: Options) -> dict[str, Any]:
+    def slots(self, p: Any, options: Options) -> dict[str, Maker]:
         """Return the previous gradient and the step sizes."""
-        return {"previous": zeros(p), "size": zeros(p)}
+        return {"previous": zeros, "size": zeros}
 
     def prepare(self, o: Options) -> None:
         """Determine whether this is the first step."""

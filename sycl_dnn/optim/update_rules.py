@@ -11,7 +11,7 @@ import numpy as np
 from sycl_dnn import functional as F
 from sycl_dnn.ir.node import Node
 from sycl_dnn.ops.arithmetic import MAXIMUM, SQRT, SQUARE
-from sycl_dnn.optim.optimizer import Optimizer, Options
+from sycl_dnn.optim.optimizer import Maker, Optimizer, Options
 from sycl_dnn.optim.rule import (
     added,
     arrays_among,
@@ -43,9 +43,9 @@ class SGD(Optimizer):
 
     is_elementwise = True
 
-    def slots(self, p: Any, options: Options) -> dict[str, Any]:
+    def slots(self, p: Any, options: Options) -> dict[str, Maker]:
         """Return the momentum buffer."""
-        return {"momentum": zeros(p)} if options.momentum else {}
+        return {"momentum": zeros} if options.momentum else {}
 
     def prepare(self, o: Options) -> None:
         """Initialize the momentum with the first gradient, without dampening."""
@@ -75,10 +75,10 @@ class SGD(Optimizer):
 class _Moments(Optimizer):
     """Optimizers with first and second moments of the gradient."""
 
-    def slots(self, p: Any, options: Options) -> dict[str, Any]:
+    def slots(self, p: Any, options: Options) -> dict[str, Maker]:
         """Return zero moments."""
         names = ["m", "v"] + (["v_max"] if getattr(options, "amsgrad", False) else [])
-        return {name: zeros(p) for name in names}
+        return dict.fromkeys(names, zeros)
 
     def prepare(self, o: Options) -> None:
         """Compute the bias corrections."""
@@ -209,9 +209,9 @@ class NAdam(_Moments):
     decoupled_weight_decay : bool
     """
 
-    def slots(self, p: Any, options: Options) -> dict[str, Any]:
+    def slots(self, p: Any, options: Options) -> dict[str, Maker]:
         """Return zero moments, and the running product of the momenta."""
-        return {"m": zeros(p), "v": zeros(p), "product": F.ones(device=p.sycl_queue)}
+        return {"m": zeros, "v": zeros, "product": lambda p: F.ones(device=p.sycl_queue)}
 
     def prepare(self, o: Options) -> None:
         """Compute the momenta of this and the next step."""
@@ -249,10 +249,10 @@ class RMSprop(Optimizer):
 
     is_elementwise = True
 
-    def slots(self, p: Any, options: Options) -> dict[str, Any]:
+    def slots(self, p: Any, options: Options) -> dict[str, Maker]:
         """Return the running averages, and the momentum buffer if there is momentum."""
         names = ["v"] + ["mean"] * options.centered + ["momentum"] * bool(options.momentum)
-        return {name: zeros(p) for name in names}
+        return dict.fromkeys(names, zeros)
 
     def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
         """Apply one step."""
@@ -281,9 +281,9 @@ class Adagrad(Optimizer):
 
     is_elementwise = True
 
-    def slots(self, p: Any, options: Options) -> dict[str, Any]:
+    def slots(self, p: Any, options: Options) -> dict[str, Maker]:
         """Return the accumulated squares."""
-        return {"sum": F.add(zeros(p), options.initial_accumulator_value)}
+        return {"sum": lambda p: F.add(zeros(p), options.initial_accumulator_value)}
 
     def prepare(self, o: Options) -> None:
         """Compute the decayed rate."""
@@ -311,11 +311,14 @@ class Adafactor(Optimizer):
     d, weight_decay : float
     """
 
-    def slots(self, p: Any, options: Options) -> dict[str, Any]:
+    def slots(self, p: Any, options: Options) -> dict[str, Maker]:
         """Return the second moments: factored for matrices, else in full."""
         if p.ndim < 2:
-            return {"v": zeros(p)}
-        return {"rows": F.mean(zeros(p), -1, True), "columns": F.mean(zeros(p), -2, True)}
+            return {"v": zeros}
+        return {
+            "rows": lambda p: F.mean(zeros(p), -1, True),
+            "columns": lambda p: F.mean(zeros(p), -2, True),
+        }
 
     def prepare(self, o: Options) -> None:
         """Compute the decay of the second moments, and the rate."""
@@ -358,9 +361,9 @@ class Lion(Optimizer):
 
     is_elementwise = True
 
-    def slots(self, p: Any, options: Options) -> dict[str, Any]:
+    def slots(self, p: Any, options: Options) -> dict[str, Maker]:
         """Return the momentum buffer."""
-        return {"m": zeros(p)}
+        return {"m": zeros}
 
     def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
         """Apply one step."""
@@ -407,11 +410,11 @@ class Muon(Optimizer):
     adjust_lr_fn : {None, "original", "match_rms_adamw"}
     """
 
-    def slots(self, p: Any, options: Options) -> dict[str, Any]:
+    def slots(self, p: Any, options: Options) -> dict[str, Maker]:
         """Return the momentum buffer."""
         if p.ndim != 2:
             raise ValueError(f"Muon: parameters must be matrices, got shape {p.shape}")
-        return {"momentum": zeros(p)}
+        return {"momentum": zeros}
 
     def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
         """Apply one step."""

@@ -26,10 +26,8 @@ def rows(monkeypatch):
 
 
 @pytest.fixture
-def functions(queue, monkeypatch):
+def functions(monkeypatch):
     """Note the functions that the host computes."""
-    if not queue.sycl_device.is_cpu:
-        pytest.skip("the host computes for CPUs")
     found, compute = [], host_constants.compute
 
     def noted(nodes, *rest):
@@ -53,6 +51,7 @@ def layer(make, n):
     return function
 
 
+@pytest.mark.cpu
 def test_folding_creates_no_descriptors(make, rows, functions):
     shared_descriptors.shared.clear()
     x, function = make(2, 3, 9, 9), layer(make, 23)
@@ -77,6 +76,7 @@ def test_the_host_rounds_as_primitives_do(make, monkeypatch):
     assert (sycl_dnn.compile(function)(x).asnumpy() == result.asnumpy()).all()
 
 
+@pytest.mark.cpu
 def test_programs_of_other_shapes_share_the_coefficients(make, functions):
     program = sycl_dnn.compile(layer(make, 24))
     program(make(2, 3, 9, 9))
@@ -86,6 +86,7 @@ def test_programs_of_other_shapes_share_the_coefficients(make, functions):
     assert (len(functions), program._pool.nbytes) == (n_results, n_bytes)
 
 
+@pytest.mark.cpu
 def test_statistics_that_a_call_passes_are_not_read_before(make, functions):
     w, x, mean = make(8, 3, 3, 3), make(2, 3, 9, 9), make(8)
     program = sycl_dnn.compile(lambda x, m: F.batch_norm(F.conv2d(x, w), m, m * m + 1.0))
@@ -95,6 +96,7 @@ def test_statistics_that_a_call_passes_are_not_read_before(make, functions):
     assert not functions
 
 
+@pytest.mark.cpu
 def test_constants_that_a_primitive_computes_are_folded_by_primitives(make, functions):
     x, w, scale = make(2, 3, 9, 9), make(8, 3, 3, 3), make(8)
 
@@ -107,6 +109,7 @@ def test_constants_that_a_primitive_computes_are_folded_by_primitives(make, func
     assert not functions
 
 
+@pytest.mark.cpu
 def test_large_weights_are_folded_by_primitives(make, functions, monkeypatch):
     monkeypatch.setattr(host_constants, "_MOST", 100)  # fewer than of the weights
     x, function = make(2, 3, 9, 9), layer(make, 25)

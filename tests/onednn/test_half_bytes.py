@@ -70,10 +70,8 @@ CASES = {
 WHOLE_BYTES = "results must have whole bytes"
 
 
-@pytest.fixture(autouse=True)
-def _on_cpus(stream):
-    if not stream.sycl_queue.sycl_device.is_cpu:
-        pytest.skip("what CPUs compute; GPUs refuse other cases: tests/gpu/test_faults_on_gpu.py")
+# GPUs refuse other cases: tests/gpu/test_faults_on_gpu.py
+pytestmark = pytest.mark.cpu
 
 
 @pytest.mark.parametrize("half", [T.s4, T.u4], ids=["s4", "u4"])

@@ -32,12 +32,6 @@ relu.execute(dnnl.Stream(engine), args).wait()
 """
 
 
-@pytest.fixture
-def needs_cpu(engine):
-    if engine.kind is not dnnl.engine_kind.cpu:
-        pytest.skip("instruction sets are settings of the CPU engine")
-
-
 def test_version_is_that_of_the_library():
     version = dnnl.version()
     assert (version["major"], version["minor"]) >= (3, 13)
@@ -85,7 +79,7 @@ def test_wrong_value_is_refused(case):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("level", "kinds"), [(0, set()), (1, {"exec"}), (2, {"exec", "create"})])
-def test_verbose_prints_executions_and_creations(level, kinds, needs_cpu):
+def test_verbose_prints_executions_and_creations(level, kinds):
     out = python(f"dnnl.set_verbose({level})" + RELU, ONEDNN_VERBOSE="0")
     lines = [line.split(",") for line in out.splitlines() if ",eltwise," in line]
     assert {line[3].split(":")[0] for line in lines} == kinds
@@ -127,7 +121,7 @@ def test_setter_called_too_late_says_what_to_do(setter, engine):
 
 
 @pytest.mark.slow
-def test_early_setter_limits_the_instruction_set(needs_cpu):
+def test_early_setter_limits_the_instruction_set():
     out = python(
         "dnnl.set_max_cpu_isa(dnnl.cpu_isa.sse41)\n"
         "dnnl.set_cpu_isa_hints(dnnl.cpu_isa_hints.prefer_ymm)"
@@ -139,7 +133,7 @@ def test_early_setter_limits_the_instruction_set(needs_cpu):
 
 
 @pytest.mark.slow
-def test_jit_settings_are_accepted(tmp_path, needs_cpu):
+def test_jit_settings_are_accepted(tmp_path):
     python(
         "dnnl.set_jit_dump(False); dnnl.set_jit_profiling_flags(0)\n"
         f"dnnl.set_jit_profiling_jitdumpdir({str(tmp_path)!r})" + RELU
@@ -147,6 +141,6 @@ def test_jit_settings_are_accepted(tmp_path, needs_cpu):
 
 
 @pytest.mark.slow
-def test_jit_dump_writes_generated_code(tmp_path, needs_cpu):
+def test_jit_dump_writes_generated_code(tmp_path):
     python(f"import os; os.chdir({str(tmp_path)!r}); dnnl.set_jit_dump(True)" + RELU)
     assert list(tmp_path.glob("dnnl_dump_*.bin"))

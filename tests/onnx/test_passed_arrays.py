@@ -8,45 +8,40 @@ import pytest
 import sycl_dnn
 from sycl_dnn.onnx.passed_arrays import passed
 
+pytestmark = pytest.mark.cpu  # the CPU writes to memory of CPUs
+
 RNG = np.random.default_rng(5)
 
 
-@pytest.fixture
-def cpu_queue(queue):
-    if not queue.sycl_device.is_cpu:
-        pytest.skip("the CPU writes to memory of CPUs only")
-    return queue
-
-
-def test_memory_is_used_again(cpu_queue):
+def test_memory_is_used_again(queue):
     values = RNG.random((7, 300)).astype("f4")
     addresses = set()
     for _ in range(3):
-        array = passed(values, cpu_queue)
+        array = passed(values, queue)
         np.testing.assert_array_equal(dpnp.asnumpy(array), values)
         addresses.add(array.get_array()._pointer)
         del array
     assert len(addresses) == 1
 
 
-def test_arrays_of_other_shapes_in_blocks_of_one_size_are_used_again(cpu_queue):
+def test_arrays_of_other_shapes_in_blocks_of_one_size_are_used_again(queue):
     """Creating an array takes longer than a copy of few elements."""
     values = RNG.random((1, 32)).astype("f4"), RNG.random((1, 8)).astype("f4")
     arrays = [set(), set()]
     for _ in range(4):
         for value, seen in zip(values, arrays, strict=True):
-            array = passed(value, cpu_queue)
+            array = passed(value, queue)
             np.testing.assert_array_equal(sycl_dnn.asnumpy(array), value)
             seen.add(id(array.get_array()))
             del array
     assert [len(seen) for seen in arrays] == [1, 1]
 
 
-def test_unfinished_work_keeps_its_memory(cpu_queue):
+def test_unfinished_work_keeps_its_memory(queue):
     values = [RNG.random((600, 600)).astype("f4") for _ in range(4)]
     results = []
     for value in values:
-        array = passed(value, cpu_queue)
+        array = passed(value, queue)
         results.append(dpnp.sort(array @ array, axis=1))  # not waited for
         del array
     for value, result in zip(values, results, strict=True):
@@ -77,8 +72,8 @@ def test_results_that_are_arguments_are_kept(parsed):
     ],
     ids=["empty", "no axes", "transposed", "bool", "float16", "large"],
 )
-def test_arrays_of_all_kinds(value, cpu_queue):
-    array = passed(value, cpu_queue)
+def test_arrays_of_all_kinds(value, queue):
+    array = passed(value, queue)
     assert array.shape == value.shape
     np.testing.assert_array_equal(dpnp.asnumpy(array), value)
 

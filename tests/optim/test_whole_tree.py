@@ -9,6 +9,7 @@ from arrays import to_float32
 import sycl_dnn
 from sycl_dnn import functional as F
 from sycl_dnn import nn, optim
+from sycl_dnn.optim import update_rules
 
 SHAPES = {
     "a": (5, 7), "b": (64,), "c": (3,), "d": (33, 16), "e": (20,), "f": (300, 300), "g": (),
@@ -185,3 +186,12 @@ def test_a_changed_bound_of_the_norm_takes_effect():
         moved, _ = opt.update({"w": F.ones(4)}, state, params)
         expected = -1.0 if bound is None else -bound / 2
         np.testing.assert_allclose(moved["w"].asnumpy(), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("make", [optim.AdamW, lambda rate: optim.SGD(rate, momentum=0.9)])
+def test_updates_make_no_initial_states(make, queue, monkeypatch):
+    params, grads = tree_of(queue, 0), tree_of(queue, 1)
+    opt = make(0.1)
+    state = opt.init(params)
+    monkeypatch.setattr(update_rules, "zeros", lambda p: pytest.fail("another initial state"))
+    opt.update(grads, state, params)

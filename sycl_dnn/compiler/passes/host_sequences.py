@@ -14,6 +14,7 @@ from sycl_dnn.compiler.constant_values import constant_ids
 from sycl_dnn.compiler.host_operations import operation_of
 from sycl_dnn.compiler.host_post_ops import Operation
 from sycl_dnn.compiler.host_products import with_packed_weights
+from sycl_dnn.compiler.host_recurrence import with_packed_matrices
 from sycl_dnn.compiler.step_graph import Graph, Node
 from sycl_dnn.kernels.launching import host_sequence
 
@@ -69,7 +70,10 @@ def _packed(
     operations: dict[Node, Operation] = {}
     copies: list[Node] = []
     for node, operation in run.items():
-        operations[node], new = with_packed_weights(graph, node, operation)
+        if operation.kind == "recurrence":
+            operations[node], new = with_packed_matrices(graph, operation)
+        else:
+            operations[node], new = with_packed_weights(graph, node, operation)
         copies += new
     return operations, copies
 

@@ -8,16 +8,9 @@ import pytest
 import sycl_dnn
 from sycl_dnn import functional as F
 
-RNG = np.random.default_rng(17)
+pytestmark = pytest.mark.cpu  # host tasks are for CPUs
+
 GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
-
-
-@pytest.fixture
-def on_queue(queue):
-    """Return a function that makes arrays of a shape with values around 0."""
-    if not queue.sycl_device.is_cpu:
-        pytest.skip("host tasks are for CPUs")
-    return lambda *shape: dpnp.asarray(RNG.normal(size=shape).astype("f4"), sycl_queue=queue)
 
 
 def _network(kind, channels, hidden, n_layers, bidirectional, on_queue, bias=True):

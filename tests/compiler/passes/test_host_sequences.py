@@ -12,15 +12,9 @@ from in_threads import in_threads
 import sycl_dnn
 from sycl_dnn import functional as F
 
+pytestmark = pytest.mark.cpu  # host tasks are for CPUs
+
 RNG = np.random.default_rng(11)
-
-
-@pytest.fixture
-def on_queue(queue):
-    """Return a function that makes arrays of a shape with values around 0."""
-    if not queue.sycl_device.is_cpu:
-        pytest.skip("host tasks are for CPUs")
-    return lambda *shape: dpnp.asarray(RNG.normal(size=shape).astype("f4"), sycl_queue=queue)
 
 
 def _compared(function, *args, tolerance=2e-6):

@@ -75,10 +75,9 @@ def test_the_algorithm_depends_only_on_sizes(queue):
     assert [p.shape for p in found if p.row == "reorder"] == [(640, 528)]
 
 
+@pytest.mark.cpu  # their implementations
 @pytest.mark.parametrize(("rows", "is_gemm"), [(1, True), (16, False)])
 def test_one_row_reads_large_weights_by_gemm(rows, is_gemm, queue):
-    if not queue.sycl_device.is_cpu:
-        pytest.skip("implementations of CPUs")
     _, (x, w, bias) = _values(rows, 256, 128, queue)
     F.linear(x, w, bias)
     with sycl_dnn.profile() as profile:
