@@ -85,10 +85,14 @@ class Readers:
 KINDS = ("eager", "compiled", "compiled, then dpnp", "plan")
 
 
+#: Ends with its parent, also where the driver ends that: it would hold its pipes, and a CPU.
+BUSY = "import os; parent = os.getppid()\nwhile os.getppid() == parent: pass"
+
+
 @contextlib.contextmanager
 def load():
     """Two CPU-bound processes."""
-    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
+    busy = [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(2)]
     try:
         yield
     finally:
