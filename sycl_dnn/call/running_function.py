@@ -8,6 +8,7 @@ torch: from then on a value stands for another tensor of the trace.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -21,10 +22,16 @@ from sycl_dnn.call.call_paths import Results
 from sycl_dnn.call.call_tokens import PLAIN
 from sycl_dnn.call.capturing import Number
 from sycl_dnn.call.recorded_tensor import Opaque, RecordedTensor
+from sycl_dnn.onednn.memory import KINDS
+from sycl_dnn.program.executable import Executable
+from sycl_dnn.program.place import place_of
+from sycl_dnn.program.segments import finalized, live_steps
+from sycl_dnn.program.shared_descriptors import shared
 from sycl_dnn.trace import nested_arguments, policy
 from sycl_dnn.trace.frozen import Seed, argument_of
 from sycl_dnn.trace.indexing import put
 from sycl_dnn.trace.recording import Trace
+from sycl_dnn.trace.steps import Planned, Step
 from sycl_dnn.trace.torch_methods import overwritten, unspoilt
 from sycl_dnn.trace.trace_state import TraceState, running, running_trace
 from sycl_dnn.trace.values import MixedTraces, Tensor
@@ -312,6 +319,23 @@ class RunningFunction(RecordedRun):
         """Return the key of a function."""
         return function
 
+    def independent_value(self, tensor: RecordedTensor) -> Any:
+        """Return the array of a value that depends on no array of a call; None for any other.
+
+        Such are the factories' results and what is computed from them, the same in each call.
+        """
+        trace, real = self.trace, self.hidden(tensor)
+        finals = finalized(trace, [real])
+        steps = live_steps(trace.steps, [finals[0].storage])
+        written = {t.storage for step in steps for t in step.outputs.values()}
+        read = {t.storage for step in steps for t in step.inputs.values()} | {finals[0].storage}
+        if any(s.argument is not None or (s.memory is None and s not in written) for s in read):
+            return None
+        executable = Executable(trace, [_created(step) for step in steps], finals, [])
+        registers = executable.run(self.queue, place_of(self.queue)[1], [], KINDS["device"])
+        _, form = nested_arguments.result_of(real, "a value")
+        return form.build(executable.leaves(registers, []))
+
     # --- The result
 
     def running(self) -> contextlib.AbstractContextManager[None]:
@@ -375,3 +399,12 @@ class RunningFunction(RecordedRun):
 def by_trace(name: str, *args: Any, **kwargs: Any) -> Any:
     """Call a method of the trace."""
     return getattr(running_trace(), name)(*args, **kwargs)
+
+
+def _created(step: Any) -> Any:
+    """Return a step with its primitive, which the trace of a compiled function only plans."""
+    planned = step.primitive if isinstance(step, Step) else None
+    if planned.__class__ is not Planned:
+        return step
+    primitive = shared.primitive(planned.primitive_desc, planned.inserted)
+    return dataclasses.replace(step, primitive=primitive)

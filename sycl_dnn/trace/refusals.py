@@ -26,12 +26,16 @@ def value_of(reader: str, tensor: Any, refusal: str) -> Any:
     Raises
     ------
     NeedsArrays
-        The function is traced, not run; ``refusal`` is the message.
+        The function is traced, not run, and the tensor depends on an array; ``refusal`` is the
+        message.
     """
-    evaluated = getattr(tensor.trace, "evaluated", None)
-    if evaluated is None:
+    trace = tensor.trace
+    if hasattr(trace, "evaluated"):
+        return trace.evaluated(tensor, reader)
+    value = trace.independent_value(tensor) if hasattr(trace, "independent_value") else None
+    if value is None:
         raise NeedsArrays(refusal)
-    return evaluated(tensor, reader)
+    return value
 
 
 VALUES = (

@@ -128,3 +128,47 @@ def test_masked_select_broadcasts_and_checks(x):
         F.masked_select(x, True)
     with pytest.raises(ValueError, match="broadcast"):
         F.masked_select(x, y[:, :3] > 0)
+
+
+def grid_steps(x):
+    """A time grid is checked and read, as solvers of differential equations do."""
+    t = F.linspace(0.0, 1.0, 5, device=x.sycl_queue if isinstance(x, dpnp.ndarray) else None)
+    assert (t[1:] > t[:-1]).all()
+    for end, start in zip(t[1:].tolist(), t[:-1].tolist(), strict=True):
+        x = x + (end - start) * F.sin(x)
+    even = F.arange(6) % 2 == 0
+    return (x[even] ** 2).sum()
+
+
+def test_values_that_depend_on_no_array_are_known_while_a_function_is_traced(x):
+    expected, expected_grad = sycl_dnn.value_and_grad(grid_steps)(x)
+    value, grad = sycl_dnn.compile(sycl_dnn.value_and_grad(grid_steps))(x)
+    assert float(value) == pytest.approx(float(expected), rel=1e-6)
+    np.testing.assert_allclose(grad.asnumpy(), expected_grad.asnumpy(), rtol=1e-5)
+
+
+def test_a_rule_may_read_them_in_the_reverse_pass(x):
+    @sycl_dnn.custom_vjp
+    def scaled(x):
+        return 2 * x
+
+    scaled.defvjp(lambda x: (2 * x, None), lambda _, dy: (dy * float(F.arange(3).sum()),))
+    np.testing.assert_array_equal(sycl_dnn.grad(lambda x: scaled(x).sum())(x).asnumpy(), [3.0] * 6)
+
+
+VARYING = {
+    "an argument": lambda x: F.zeros_like(x) + x,
+    "random numbers": lambda x: F.rand(6),
+}
+
+
+@pytest.mark.parametrize("name", VARYING)
+def test_what_may_vary_is_refused_in_compiled_functions(name, x):
+    with pytest.raises(TypeError, match="not known while a"):
+        sycl_dnn.compile(lambda x: x if (VARYING[name](x) > 0).all() else -x)(x)
+
+
+def test_a_number_that_varies_is_read_at_each_call(x):
+    scale = sycl_dnn.compile(lambda x, s: x * 2 if (F.full((3,), s) > 1).all() else x * 3)
+    for s in (0.5, 2.0, 0.25, 1.5, 0.75, 4.0):
+        np.testing.assert_allclose(scale(x, s).asnumpy(), VALUES * (2 if s > 1 else 3))
