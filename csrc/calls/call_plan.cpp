@@ -19,10 +19,6 @@ py::object usm_array_of(const ArrayTypes &types, py::handle array) {
     return kind == types.ndarray.ptr() ? types.array_of(array) : array.attr("get_array")();
 }
 
-bool is_seed(const ArrayTypes &types, py::handle value) {
-    return PyObject_TypeCheck(value.ptr(), reinterpret_cast<PyTypeObject *>(types.seed.ptr()));
-}
-
 char *address(const ArrayTypes &types, py::handle array) {
     const UsmArray *fields = usm_array(array, types.usm_ndarray);
     return fields ? fields->data : address_of(array);
@@ -42,17 +38,12 @@ bool fill_constants(const CallPlan &plan, CallFrame &frame) {
     return true;
 }
 
-// Fills in the numbers that differ from call to call: a captured seed may be drawn for each.
-void place_seeds(const ArrayTypes &types, const CallPlan &plan, const py::object &queue,
-                 CallFrame &frame) {
+// Fills in what differs from call to call: seeds among the arguments, and what is drawn or
+// computed for each call.
+void place_numbers(const ArrayTypes &types, const CallPlan &plan, const py::object &queue,
+                   ResultPool &pool, CallFrame &frame) {
     for (size_t i = 0; i < frame.arguments.size(); ++i)
         if (!frame.arrays[i]) frame.arrays[i] = frame.arguments[i].attr("array")(queue);
-    for (const auto &[number, value] : plan.captured)
-        if (is_seed(types, value)) frame.arrays[number] = value.attr("array")(queue);
-}
-
-void place_numbers(const ArrayTypes &types, const CallPlan &plan, ResultPool &pool,
-                   CallFrame &frame) {
     if (plan.numbers.empty()) return;
     const py::list values = py::cast(frame.numbers);
     for (const auto &[number, bytes, kind, blank] : plan.numbers) {
@@ -67,10 +58,9 @@ bool place_arrays(const ArrayTypes &types, const CallPlan &plan, const Stream &s
                   ResultPool &pool, CallFrame &frame) {
     frame.arrays.resize(plan.n_arrays);
     for (const auto &[number, value] : plan.captured)
-        if (!is_seed(types, value)) frame.arrays[number] = usm_array_of(types, value);
+        frame.arrays[number] = usm_array_of(types, value);
     if (!fill_constants(plan, frame)) return false;
-    place_seeds(types, plan, stream.queue, frame);
-    place_numbers(types, plan, pool, frame);
+    place_numbers(types, plan, stream.queue, pool, frame);
     const size_t result = frame.out ? plan.form.single() : ResultForm::none;
     for (const auto &[number, blank] : plan.blanks)
         frame.arrays[number] =

@@ -21,11 +21,11 @@ struct CallPlan {
     };
     struct fixed {
         size_t number;
-        py::object array;  // dpnp.ndarray, carried or frozen: `get_array()`; or a seed
+        py::object array;  // dpnp.ndarray, carried or frozen: `get_array()`
     };
     struct converted {
         size_t number;
-        py::object bytes;  // a function of the call's floats
+        py::object bytes;  // of a seed: a function of the call's floats
         py::object kind;   // memory class
         Blank blank;
     };

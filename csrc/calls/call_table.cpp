@@ -129,7 +129,7 @@ void CallTable::remember(py::handle subject, py::handle args, py::handle kwargs,
                          const py::list &arrays, const std::vector<double> &numbers, entry added) {
     CallKey key = key_of(subject, args, kwargs, out, true);
     if (!key.are_arrays(arrays)) return;
-    if (key.numbers_vary ? !key.are_numbers(numbers) : !added.plan->numbers.empty()) return;
+    if (key.numbers_vary && !key.are_numbers(numbers)) return;
     if (key.out && added.plan->form.single() == ResultForm::none) return;
     // Entries of evicted plans are noticed only on lookup.
     if (entries.size() >= 2 * capacity) forget();

@@ -25,17 +25,23 @@ size_t ResultPool::rounded(size_t nbytes) {
     return std::max((nbytes + step - 1) / step, size_t{1}) * step;
 }
 
-// A free block of the pool, or `unpooled` with a new allocation.
-ResultPool::block &ResultPool::acquire(py::handle kind, size_t nbytes, block &unpooled) {
+// A free block of the pool, one that `fits` if there is any, or `unpooled` with a new allocation.
+template <class Fits>
+ResultPool::block &ResultPool::acquire(py::handle kind, size_t nbytes, block &unpooled,
+                                       const Fits &fits) {
     const size_t size = rounded(nbytes);
     blocks &same_size = by_size[{kind.ptr(), size}];
-    for (size_t n = std::min(same_size.size(), newest_examined); n > 0; --n) {
-        // The block freed last is most likely to be in the processor's cache.
-        if (is_free(same_size.front())) return same_size.front();
+    const auto end = same_size.begin() + std::min(same_size.size(), newest_examined);
+    // The block freed last is most likely to be in the processor's cache.
+    const auto first = std::find_if(same_size.begin(), end, is_free);
+    const auto best = std::find_if(first, end, [&](auto &b) { return is_free(b) && fits(b); });
+    if (best != end) return *best;
+    const bool is_busy = first == end;
+    for (auto n = first - same_size.begin(); n > 0; --n) {
         same_size.push_back(std::move(same_size.front()));
         same_size.pop_front();
     }
-    return add(kind, size, same_size, unpooled);
+    return is_busy ? add(kind, size, same_size, unpooled) : same_size.front();
 }
 
 ResultPool &ResultPool::numbers() {
@@ -43,30 +49,21 @@ ResultPool &ResultPool::numbers() {
     return *of_numbers;
 }
 
-// A free array among the blocks that `acquire` examines; null if none has these properties.
-py::object ResultPool::equal_array(const ArrayTypes &types, py::handle kind, const Blank &blank) {
-    const blocks &same_size = by_size[{kind.ptr(), rounded(blank.nbytes)}];
-    const size_t n = std::min(same_size.size(), newest_examined);
-    const auto fits = [&](const block &b) {
-        return b.array && is_free(b) &&
-               blank.facts.are_those_of(*usm_array(b.array, types.usm_ndarray));
-    };
-    const auto found = std::find_if(same_size.begin(), same_size.begin() + n, fits);
-    return found == same_size.begin() + n ? py::object() : found->array;
-}
-
 py::object ResultPool::take(py::handle kind, size_t nbytes) {
     block unpooled;
-    block &free_block = acquire(kind, nbytes, unpooled);
+    block &free_block = acquire(kind, nbytes, unpooled, [](auto &) { return true; });
     const py::object dropped = std::move(free_block.array);
     return free_block.memory;
 }
 
 py::object ResultPool::take_array(const ArrayTypes &types, py::handle kind, const Blank &blank) {
     if (blank.shape.is_none()) return take(kind, blank.nbytes);
-    if (py::object array = equal_array(types, kind, blank)) return array;
+    const auto fits = [&](const block &b) {
+        return b.array && blank.facts.are_those_of(*usm_array(b.array, types.usm_ndarray));
+    };
     block unpooled;
-    block &free_block = acquire(kind, blank.nbytes, unpooled);
+    block &free_block = acquire(kind, blank.nbytes, unpooled, fits);
+    if (fits(free_block)) return free_block.array;
     py::object dropped = std::move(free_block.array);
     const py::object memory = free_block.memory;
     PyObject *const args[] = {blank.shape.ptr(), blank.dtype.ptr(), memory.ptr(),

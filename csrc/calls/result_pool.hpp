@@ -52,8 +52,8 @@ class ResultPool {
         if (!b.array) return Py_REFCNT(b.memory.ptr()) == 1;
         return Py_REFCNT(b.array.ptr()) == 1 && Py_REFCNT(b.memory.ptr()) == 2;
     }
-    block &acquire(py::handle kind, size_t nbytes, block &unpooled);
-    py::object equal_array(const ArrayTypes &types, py::handle kind, const Blank &blank);
+    template <class Fits>
+    block &acquire(py::handle kind, size_t nbytes, block &unpooled, const Fits &fits);
     void note_array(py::handle kind, size_t nbytes, const py::object &memory,
                     const py::object &array);
     py::object new_memory(py::handle kind, size_t size) const;

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from sycl_dnn import _core
-from sycl_dnn.call.capturing import FromNumber
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.onednn.memory import KINDS
 from sycl_dnn.program.executable import Executable
@@ -34,7 +34,6 @@ def call_plan_of(
     returned: Any,
     *,
     returns_given: bool = True,
-    numbers: Sequence[tuple[int, FromNumber]] = (),
 ) -> _core.CallPlan | None:
     """Return the plan for an executable; None where a call needs Python.
 
@@ -45,27 +44,23 @@ def call_plan_of(
         What the function returns, with ``results`` in place of its arrays.
     returns_given : bool
         Whether results that are arguments come back as the objects that the caller gave.
-    numbers : sequence of tuple
-        Arguments that the call's floats determine, with their registers.
     """
     only, slots = executable.only_segment, executable.constants.slots
     if only is None or slots is None or not executable.is_given_or_captured():
         return None
     form = _form(executable, returned, returns_given)
-    # The memory of numbers is used again, which dpnp's work on a result would not notice.
-    if form is None or {register for register, _ in numbers}.intersection(executable.results):
+    numbers = executable.seeds
+    # Their memory is used again, which dpnp's work on a result would not notice.
+    if form is None or not numbers.keys().isdisjoint(executable.results):
         return None
     frozen = {index: value for index, value, _ in executable.captured if isinstance(value, Frozen)}
     constants = [(*slot, frozen.get(slot[-1])) for slot in slots]
-    held = [(executable.register(t.storage), value) for _, value, t in executable.captured]
+    captured = [(executable.register(t.storage), value) for _, value, t in executable.captured]
+    held = [pair for pair in captured if pair[0] not in numbers]
     converted = [
-        (
-            register,
-            number.bytes,
-            KINDS["shared"],
-            Blank(number.dtype.itemsize, (), None, number.dtype),
-        )
-        for register, number in numbers
+        (register, number.bytes, KINDS["shared"], Blank(dtype.itemsize, (), None, dtype))
+        for register, number in numbers.items()
+        for dtype in [np.dtype(number.dtype)]
     ]
     return _core.CallPlan(
         only.program, only.reads, executable.n_registers, executable.blanks, constants, held, form,

@@ -9,13 +9,13 @@ Where the function needs the value itself, ``Specialise`` restarts the trace wit
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from sycl_dnn import tree
-from sycl_dnn.trace import allocation, functions, nested_arguments
+from sycl_dnn.trace import functions, nested_arguments
 from sycl_dnn.trace.frozen import Seed
 from sycl_dnn.trace.values import Tensor
 
@@ -151,33 +151,26 @@ for _name in _SPECIAL:
     setattr(Number, _name, _needs_value(_name))
 
 
-class FromNumber:
+class FromNumber(Seed):
     """An argument of a program with the value of an expression of a call's numbers."""
 
-    __slots__ = ("_evaluate", "dtype")
+    __slots__ = ("_evaluate",)
 
     def __init__(self, evaluate: Callable[[Values], float], dtype: str) -> None:
+        super().__init__(0.0, np.dtype(dtype))
         self._evaluate = evaluate
-        self.dtype = np.dtype(dtype)
 
-    def drawn(self, values: Values) -> Seed:
-        """Return the value for a call whose numbers these are, on which no plan depends."""
-        return Seed(self._evaluate(values), self.dtype)
+    def drawn(self, numbers: Values = ()) -> Seed:
+        """Return the value for a call whose numbers these are."""
+        return Seed(self._evaluate(numbers), self.dtype)
 
-    def bytes(self, values: Values) -> bytes:
+    def bytes(self, numbers: Values = ()) -> bytes:
         """Return the value as the device reads it."""
-        return np.array(self._evaluate(values), self.dtype).tobytes()
-
-    def array(self, values: Values, queue: Any) -> Any:
-        """Return a new array without axes; nothing else writes to it."""
-        return allocation.scalar_of_bytes(self.bytes(values), self.dtype, queue)
+        return np.array(self._evaluate(numbers), self.dtype).tobytes()
 
 
 def _argument_of_number(number: Number, dtype: str) -> Tensor:
-    index = len(number.trace.arguments)
-    tensor = number.trace.argument((), dtype, ())
-    number.trace.tail[index] = FromNumber(number._evaluate, dtype)
-    return tensor
+    return number.trace.capture(FromNumber(number._evaluate, dtype))  # type: ignore[no-any-return]
 
 
 def in_arrays(name: str, args: Any, kwargs: Any) -> tuple[Any, Any]:
@@ -210,31 +203,6 @@ def _dtype_beside(name: str, values: Sequence[Any]) -> str:
 def takes_numbers(name: str, values: Sequence[Any]) -> bool:
     """Whether a function of these operands can take an array for each number."""
     return name in _TAKE_ARRAYS and _dtype_beside(name, values) in _DYNAMIC
-
-
-# --- Arguments of a program that are not arrays of the call
-
-
-class Tail:
-    """The arguments of a program that follow those of the call."""
-
-    __slots__ = ("_entries", "used")
-
-    def __init__(self, tail: Mapping[int, int | FromNumber], first: int, last: int) -> None:
-        #: Numbers of the held arrays that are read, in order.
-        self.used = list(dict.fromkeys(v for v in tail.values() if isinstance(v, int)))
-        place = {number: i for i, number in enumerate(self.used)}
-        entries = [tail.get(i) for i in range(first, last)]
-        while entries and entries[-1] is None:
-            entries.pop()
-        self._entries = [place[e] if isinstance(e, int) else e for e in entries]
-
-    def values(self, numbers: Values, held: Sequence[Any]) -> list[Any]:
-        """Return what follows the arrays of a call: held arrays, numbers, None for seeds."""
-        return [
-            e.drawn(numbers) if isinstance(e, FromNumber) else None if e is None else held[e]
-            for e in self._entries
-        ]
 
 
 def numbered(trace: Any, value: Any, static: frozenset[int]) -> Any:

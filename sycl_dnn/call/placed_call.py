@@ -48,19 +48,15 @@ class Plan:
         form: Any,
         repeats: bool = True,
         n_results: int | None = None,
-        numbers: Sequence[Any] = (),
     ) -> None:
-        """Parameters as the attributes; ``repeats``: whether a call may need no Python.
-
-        ``numbers`` are as in ``call_plan_of``.
-        """
+        """Parameters as the attributes; ``repeats``: whether a call may need no Python."""
         self.executable = executable
         self.form = form
         self.n_results = len(executable.results) if n_results is None else n_results
         self.call_plan = None
         if repeats:
             returned = form.build(results(self.n_results))
-            self.call_plan = call_plan_of(executable, returned, numbers=numbers)
+            self.call_plan = call_plan_of(executable, returned)
 
     def arrays(self, placed: PlacedCall, held: Sequence[Any]) -> list[Any]:
         """Return the executable's arguments: the arrays of a call, and those that are ``held``."""
@@ -106,7 +102,10 @@ class PlacedCall:
         """Submit, or only prepare; return the registers of the plan's executable."""
         executable, arrays = plan.executable, plan.arrays(self, held)
         fill = executable.run if submits else executable.registers
-        return fill(self.queue, self.stream, arrays, self.kind, self.outs, self.call.frozen)
+        call = self.call
+        return fill(
+            self.queue, self.stream, arrays, self.kind, self.outs, call.frozen, call.numbers
+        )
 
     def results(self, plan: Plan, registers: list[Any]) -> Any:
         """Return the result of the function."""

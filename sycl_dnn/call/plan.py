@@ -12,6 +12,7 @@ from sycl_dnn._core import WatchedSpans
 from sycl_dnn.call import arguments
 from sycl_dnn.call.arguments import Collected
 from sycl_dnn.call.captures import Captures, Check, nothing_captured
+from sycl_dnn.call.capturing import FromNumber
 from sycl_dnn.call.operation import UserFunction
 from sycl_dnn.call.placed_call import PlacedCall, Plan
 from sycl_dnn.onednn.memory import KINDS, allocated
@@ -39,8 +40,8 @@ class BoundCall:
         for stage in executable.stages:
             if not isinstance(stage, Segment):
                 stage.allocate(registers, placed.queue)
-        #: Seeds by register; they differ from call to call.
-        self._seeds = executable.seeds
+        #: By register: what differs from call to call.
+        self._seeds = {r: s for r, s in executable.seeds.items() if not isinstance(s, FromNumber)}
         self._written = executable.written(registers)
         self._result = placed.results(plan, registers)
         self._programs = [self._stage(s) for s in executable.stages]

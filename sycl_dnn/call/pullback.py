@@ -13,7 +13,6 @@ from sycl_dnn._core import ReverseCall
 from sycl_dnn.call.arguments import ARRAY_TYPES, kind_of
 from sycl_dnn.call.both_passes import Differentiated, check_seed
 from sycl_dnn.call.call_plan import call_plan_of, results
-from sycl_dnn.call.capturing import Tail
 from sycl_dnn.call.placed_call import PlacedCall
 from sycl_dnn.call.recorded_calls import HeldPlan
 from sycl_dnn.onednn import dtypes
@@ -128,8 +127,8 @@ class Differential(HeldPlan):
 
     reverse = Pullback
 
-    def __init__(self, both: Differentiated, tail: Tail | None) -> None:
-        super().__init__(both.forward, both.form, tail)
+    def __init__(self, both: Differentiated, is_recorded: bool) -> None:
+        super().__init__(both.forward, both.form, is_recorded)
         self.both = both
         gradients = both.nested(results(len(both.reverse.results)))
         plan = call_plan_of(both.reverse, gradients, returns_given=False)

@@ -22,14 +22,14 @@ from sycl_dnn.call import argument_writes, cache
 from sycl_dnn.call.arguments import Collected
 from sycl_dnn.call.call_paths import Point, Results
 from sycl_dnn.call.call_tokens import Unknown, function_token, token
-from sycl_dnn.call.capturing import Number, Tail, in_arrays, takes_numbers
+from sycl_dnn.call.capturing import FromNumber, Number, in_arrays, takes_numbers
 from sycl_dnn.call.placed_call import PlacedCall, Plan
 from sycl_dnn.call.recorded_tensor import RecordedTensor, described
 from sycl_dnn.call.running_function import RunningFunction
 from sycl_dnn.program.executable import Executable
 from sycl_dnn.program.segments import finalized, live_steps
 from sycl_dnn.trace import nested_arguments, policy
-from sycl_dnn.trace.frozen import Frozen, Seed, argument_of
+from sycl_dnn.trace.frozen import Frozen, Passed, Seed, argument_of
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.refusals import VALUES
 from sycl_dnn.trace.trace_state import placement_error
@@ -44,38 +44,36 @@ class HeldPlan(Plan):
 
     Attributes
     ----------
-    tail : Tail or None
-        None: the executable takes the arrays of the call only, and draws seeds itself.
     subject : tuple
         Key of the plan in the table of calls, which does not keep it alive.
     """
 
-    def __init__(self, executable: Executable, form: Any, tail: Tail | None) -> None:
-        #: Seeds by number of the argument. They are drawn once in a call, which may run several
-        #: plans: values that the function reads are those of its result.
-        self._seeds = [] if tail is None else executable.give(Seed)
+    def __init__(self, executable: Executable, form: Any, is_recorded: bool) -> None:
+        """``is_recorded``: otherwise the executable takes the arrays of a call, and draws seeds."""
+        #: In the order of the arguments.
+        self._passed = executable.give(Passed) if is_recorded else []
+        self._held = [v.number for v in self._passed if type(v) is HeldArray]
+        #: They are drawn once in a call, which may run several plans: values that the function
+        #: reads are those of its result.
+        self._seeds = [v for v in self._passed if type(v) not in (HeldArray, FromNumber)]
         super().__init__(executable, form)
-        self.tail = tail
         self.subject = (object(),)
 
     def held(self, captured: Sequence[Any]) -> list[Any]:
         """Return those of the arrays that a run captured that the executable takes."""
-        return [] if self.tail is None else [captured[n] for n in self.tail.used]
+        return [captured[number] for number in self._held]
 
     def given(self, placed: PlacedCall, held: Sequence[Any]) -> list[Any]:
         """Return the arguments: arrays of a call, its numbers and seeds, and the arrays held."""
-        call = placed.call
-        if self.tail is None:
-            return call.objects
-        values = [*call.objects[: len(call.arrays)], *self.tail.values(call.numbers, held)]
-        if not self._seeds:
-            return values
-        drawn = call.drawn
-        drawn += [seed.drawn() for _, seed in self._seeds[len(drawn) :]]
-        values += [None] * (self._seeds[-1][0] + 1 - len(values))
-        for (number, _), value in zip(self._seeds, drawn, strict=False):
-            values[number] = value
-        return values
+        call, drawn = placed.call, placed.call.drawn
+        drawn += [seed.drawn() for seed in self._seeds[len(drawn) :]]
+        arrays, seeds = iter(held), iter(drawn)
+        values = [
+            next(arrays) if type(v) is HeldArray
+            else v.drawn(call.numbers) if type(v) is FromNumber else next(seeds)
+            for v in self._passed
+        ]  # fmt: skip
+        return [*call.objects[: len(call.arrays)], *values]
 
     def arrays(self, placed: PlacedCall, held: Sequence[Any]) -> list[Any]:
         """Return the arrays of ``given``, which is noted in the call."""
@@ -93,6 +91,15 @@ def _array_of(value: Any, queue: Any) -> Any:
     if isinstance(value, Seed):
         return value.array(queue)
     return value.get_array() if hasattr(value, "get_array") else value
+
+
+class HeldArray(Passed):
+    """An array that a run captured, by its number among those."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, number: int) -> None:
+        self.number = number
 
 
 class Recording(RunningFunction):
@@ -166,7 +173,7 @@ class Recording(RunningFunction):
 
     def _has_constants(self, start: int = 0) -> bool:
         """Whether the trace has arrays that later calls do not know, captured from ``start`` on."""
-        return any(not isinstance(value, Seed) for _, value, _ in self.trace.captured[start:])
+        return any(not isinstance(value, Passed) for _, value, _ in self.trace.captured[start:])
 
     def joined(
         self,
@@ -277,8 +284,7 @@ class Recording(RunningFunction):
 
         def body() -> Tensor:
             trace = self.trace
-            trace.tail[len(trace.arguments)] = number
-            return trace.described(argument_of(trace, value))
+            return trace.capture_as(HeldArray(number), lambda: argument_of(trace, value))
 
         return self.joined(("capture", kind), body, (), {})  # type: ignore[no-any-return]
 
@@ -306,8 +312,7 @@ class Recording(RunningFunction):
             steps = _without_updates(trace, finals[0], name)
             executable = Executable(trace, steps, finals, list(trace.arguments))
             _, form = nested_arguments.result_of(real, name)
-            tail = Tail(trace.tail, self.n_given, len(trace.arguments))
-            plan = HeldPlan(executable, form, tail)
+            plan = HeldPlan(executable, form, True)
             if self.point is not None:
                 self.point.plans[key] = plan
         return self._placed.run(plan, plan.held(self.held))

@@ -18,7 +18,7 @@ from sycl_dnn.call.attribute_changes import Changes, watch
 from sycl_dnn.call.both_passes import Differentiated, inner_vjp
 from sycl_dnn.call.cache import misses_of, specialised
 from sycl_dnn.call.call_paths import Point
-from sycl_dnn.call.capturing import Tail, numbered
+from sycl_dnn.call.capturing import numbered
 from sycl_dnn.call.code_facts import is_library
 from sycl_dnn.call.debugging import checked_for_nans
 from sycl_dnn.call.operation import F, R, UserFunction
@@ -199,7 +199,7 @@ def _run_operation(request: Request, placed: PlacedCall, key: Any) -> Any:
                 result = body(*traced_args, **traced_kwargs)
             name = request.shown_name
             both = Differentiated(trace, name, result, traced_args, wrt, has_aux)
-            return Differential(both, None)
+            return Differential(both, False)
 
         plan = cache.plans.make(key, build)
     result = placed.run(plan)
@@ -287,12 +287,12 @@ def _record_user_function(
 
 def _traced(request: Request, recording: Recording, args: Any, result: Any) -> Differential:
     """Return the plan of a recorded function and its reverse pass."""
-    trace, n_given = recording.trace, recording.n_given
+    trace = recording.trace
     recording.has_returned = True
     args, result = (recording.hidden(v) for v in (args, result))
     name = subjects.name_of(request.function, "vjp")
     both = Differentiated(trace, name, result, args, request.wrt, request.has_aux)
-    return Differential(both, Tail(trace.tail, n_given, both.n_given))
+    return Differential(both, True)
 
 
 # --- ``grad`` and ``value_and_grad``: gradients of functions with a scalar result

@@ -92,7 +92,8 @@ class Compiled(Programs, Generic[P, R]):
         if plan.assigned:
             result = plan.assigned.done(result, [*args, *kwargs.values()])
             return in_manner(result) if out is None else result
-        if not self._donated:  # otherwise every call must be checked
+        # Donated arrays must be checked at every call; beside constants floats have another order.
+        if not (self._donated or self._constants and placed.call.numbers):
             fixed = self._plans.static_of(key)
             placed.remember(self._plans, policy.SOURCES, args, kwargs, key, plan, fixed=fixed)
         return in_manner(result) if out is None else result

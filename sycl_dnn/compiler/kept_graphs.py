@@ -277,7 +277,7 @@ def written(trace: CompileTrace, rewritten: Rewritten, weights: kept_arrays.Weig
     """
     graph, form, n_results, *_ = rewritten
     is_flat = form.is_single or form.structure == _flat(n_results).structure
-    if trace.written or trace.tail or graph._locked or not is_flat:
+    if trace.written or graph._locked or not is_flat:
         raise NotKept
     captured = [(number, weights.reference(value), t) for number, value, t in trace.captured]
     file, nodes = io.BytesIO(), list(graph.nodes)

@@ -13,7 +13,6 @@ from sycl_dnn._dpnp import span, usm_array
 from sycl_dnn.call.arguments import Collected
 from sycl_dnn.call.attribute_changes import AssignedAttributes, watch
 from sycl_dnn.call.captures import Captures
-from sycl_dnn.call.capturing import FromNumber
 from sycl_dnn.call.operation import check_out, check_traced_out
 from sycl_dnn.call.placed_call import PlacedCall, Plan
 from sycl_dnn.call.running_function import RunningFunction
@@ -217,9 +216,6 @@ class Lowered(Plan):
         #: Queue of captured arrays; None if there are none.
         self._queue = queue if any(not isinstance(v, Seed) for _, v, _ in trace.captured) else None
         arguments = trace.arguments[: rewritten_graph.n_given]
-        #: Conversions of the call's numbers, in the order of the program's arguments.
-        self._numbers: list[FromNumber] = [trace.tail[i] for i in sorted(trace.tail)]
-        arguments += [trace.arguments[i] for i in sorted(trace.tail)]
         #: Captured arrays, which must not overlap donated ones.
         self.held = [v for _, v, _ in trace.captured if donated and not isinstance(v, Seed)]
         self.held_spans = [span(usm_array(v)) for v in self.held]
@@ -230,25 +226,19 @@ class Lowered(Plan):
             donated=[arguments[i] for i in sorted(donated)],
         )  # fmt: skip
         # A pass may have added results.
-        super().__init__(
-            executable, rewritten_graph.form, not assigned, rewritten_graph.n_results,
-            list(enumerate(self._numbers, rewritten_graph.n_given)),
-        )  # fmt: skip
+        super().__init__(executable, rewritten_graph.form, not assigned, rewritten_graph.n_results)
 
     def arrays(self, placed: PlacedCall, held: Sequence[Any] = ()) -> list[Any]:
-        """Return the arrays of a call, followed by those created from its numbers.
+        """Return the arrays of a call.
 
         Raises
         ------
         dpnp.exceptions.ExecutionPlacementError
             A captured array belongs to another queue.
         """
-        call, queue = placed.call, placed.queue
-        if self._queue is not None and self._queue != queue:
-            raise placement_error(self._queue, queue)
-        if not self._numbers:
-            return call.arrays
-        return [*call.arrays, *(n.array(call.numbers, queue) for n in self._numbers)]
+        if self._queue is not None and self._queue != placed.queue:
+            raise placement_error(self._queue, placed.queue)
+        return placed.call.arrays
 
 
 def rewritten(

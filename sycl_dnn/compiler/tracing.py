@@ -80,7 +80,7 @@ class CompileTrace(Trace):
         if tensor is None:
             self.check_place(value)
             constant = _address(value) not in self._updated
-            tensor = self._captured_as(value, lambda: argument_of(self, value, constant))
+            tensor = self.capture_as(value, lambda: argument_of(self, value, constant))
         return self.lowered(tensor)
 
     def may_vary(self, storage: Storage) -> bool:

@@ -231,9 +231,9 @@ class Executable:
         captured = {self._registers[id(tensor.storage)] for *_, tensor in self.captured}
         return captured == set(range(self.n_given, self._n_arguments))
 
-    def give(self, kind: type = object) -> list[tuple[int, Any]]:
-        """Let calls pass the captured values of a class; return them by number of the argument."""
-        given = [(number, value) for number, value, _ in self.captured if isinstance(value, kind)]
+    def give(self, kind: type = object) -> list[Any]:
+        """Let calls pass the captured values of a class; return them in order of the arguments."""
+        given = [value for _, value, _ in self.captured if isinstance(value, kind)]
         self.captured = [c for c in self.captured if not isinstance(c[1], kind)]
         self._find_short_ways()
         return given
@@ -289,6 +289,7 @@ class Executable:
     def run(
         self, queue: Any, stream: Any, arguments: list[Any], kind: Any,
         outs: dict[int, Any] | None = None, frozen: dict[int, Any] | None = None,
+        numbers: Sequence[float] = (),
     ) -> list[Any]:  # fmt: skip
         """Submit, and return the registers.
 
@@ -302,12 +303,14 @@ class Executable:
             Destination arrays by result index.
         frozen : dict
             By argument index: the owner of its packed copies.
+        numbers : sequence of float
+            Those among the arguments of the call.
         """
         stream.let_go()
         if self._single is not None:
             registers = self._allocated(queue, arguments, kind, outs)
         else:
-            registers = self.registers(queue, stream, arguments, kind, outs, frozen)
+            registers = self.registers(queue, stream, arguments, kind, outs, frozen, numbers)
         stages = [partial(s.run, registers, queue, stream) for s in self.stages]
         changed = [registers[r] for r in self._changed]
         self.submit(stream, stages, [*(outs or {}).values(), *changed])
@@ -344,10 +347,11 @@ class Executable:
         kind: Any,
         outs: dict[int, Any] | None = None,
         frozen: dict[int, Any] | None = None,
+        numbers: Sequence[float] = (),
     ) -> list[Any]:
         """Prepare the registers of a call without submitting; parameters as for ``run``."""
         registers = self._allocated(queue, arguments, kind, outs)
-        self._complete(registers, queue, stream, frozen)
+        self._complete(registers, queue, stream, frozen, numbers)
         return registers
 
     def _allocated(
@@ -378,17 +382,20 @@ class Executable:
         """Return the results of a call, and the arguments whose memory it changes."""
         return [registers[r] for r in {*self.results, *self._changed}]
 
-    def _complete(self, registers: list[Any], queue: Any, stream: Any, frozen: Any) -> None:
+    def _complete(
+        self, registers: list[Any], queue: Any, stream: Any, frozen: Any, numbers: Sequence[float]
+    ) -> None:
         """Fill the registers that the caller does not pass: captured arrays, seeds, constants."""
         frozen = dict(frozen or {})
         for index, value, tensor in self.captured:
+            register = self._registers[id(tensor.storage)]
             if isinstance(value, Seed):
-                array = value.array(queue)
+                array = value.array(queue, numbers, is_kept=register in self.results)
             else:
                 array = value.get_array()
                 if array.sycl_queue != queue:
                     raise placement_error(array.sycl_queue, queue)
-            registers[self._registers[id(tensor.storage)]] = array
+            registers[register] = array
             if isinstance(value, Frozen):
                 frozen[index] = value
         self.constants.fill(registers, queue, stream, frozen)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import dpnp
@@ -107,10 +108,16 @@ def freeze(array: dpnp.ndarray | Array) -> Frozen:
     return Frozen(array)
 
 
-# --- Numbers that differ between calls and that no plan depends on
+# --- What each call passes, and no plan depends on
 
 
-class Seed:
+class Passed:
+    """Stands for what a call passes in place of an array that its function captures."""
+
+    __slots__ = ()
+
+
+class Seed(Passed):
     """A number that is passed on each call and that no plan depends on.
 
     Parameters
@@ -134,17 +141,21 @@ class Seed:
         self.value = value
         self.dtype = dtype
 
-    def drawn(self) -> Seed:
-        """Return the seed whose value one call has."""
+    def drawn(self, numbers: Sequence[float] = ()) -> Seed:
+        """Return the seed whose value one call has, given the floats among its arguments."""
         return self
 
-    def bytes(self) -> bytes:
-        """Return the value as the device reads it."""
-        return np.array(self.drawn().value, dtype=self.dtype).tobytes()
+    def bytes(self, numbers: Sequence[float] = ()) -> bytes:
+        """Return the value as the device reads it; ``numbers`` as for ``drawn``."""
+        return np.array(self.drawn(numbers).value, dtype=self.dtype).tobytes()
 
-    def array(self, queue: Any) -> Any:
-        """Return the value for one call, as a usm_ndarray without axes."""
-        return allocation.seed_of_bytes(self.bytes(), np.dtype(self.dtype), queue)
+    def array(self, queue: Any, numbers: Sequence[float] = (), is_kept: bool = False) -> Any:
+        """Return the value for one call, as a usm_ndarray without axes.
+
+        ``is_kept``: whether the user gets it, so that later calls must not write to its memory.
+        """
+        new = allocation.scalar_of_bytes if is_kept else allocation.seed_of_bytes
+        return new(self.bytes(numbers), np.dtype(self.dtype), queue)
 
 
 # --- The tensor of an argument

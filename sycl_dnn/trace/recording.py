@@ -436,7 +436,7 @@ class Trace(TraceState):
         if id(value) in self._capture_of:
             return self._capture_of[id(value)]
         self.check_place(value)
-        return self._captured_as(value, lambda: argument_of(self, value))
+        return self.capture_as(value, lambda: argument_of(self, value))
 
     def _seed(self, value: Seed) -> Tensor:
         """Return the tensor of a seed; while a function is repeated, that of the first time."""
@@ -445,12 +445,13 @@ class Trace(TraceState):
         elif id(value) in self._capture_of:
             tensor = self._capture_of[id(value)]
         else:
-            tensor = self._captured_as(value, lambda: self.scalar(value.dtype))
+            tensor = self.capture_as(value, lambda: self.scalar(str(value.dtype)))
         if self._drawn is not None:
             self._drawn.append(tensor)
         return tensor
 
-    def _captured_as(self, value: Any, make: Callable[[], Tensor]) -> Tensor:
+    def capture_as(self, value: Any, make: Callable[[], Tensor]) -> Tensor:
+        """Return ``make()``, the next argument, which represents a captured value."""
         index = len(self.arguments)
         argument = make()
         self.captured.append((index, value, argument))

@@ -162,9 +162,6 @@ class TraceState:
         self.arguments: list[Storage] = []
         #: Arrays and seeds that the function refers to itself, with the number of the argument.
         self.captured: list[tuple[int, Any, Tensor]] = []
-        #: By number of an argument that is no array of the call: the number of an array that the
-        #: function holds, or the expression of its numbers, that a call passes.
-        self.tail: dict[int, Any] = {}
         #: Arguments that a call writes to, with the words that name them in errors.
         self.written: list[tuple[Storage, str]] = []
         #: Those of them that no other argument of a call may share memory with.
@@ -265,7 +262,6 @@ class TraceState:
     def renumber(self, storages: Sequence[Storage], first: int) -> None:
         """Renumber the arguments of a call from ``first``."""
         numbers = {s.argument: first + i for i, s in enumerate(storages)}
-        self.tail = {numbers.get(i, i): value for i, value in self.tail.items()}
         for storage in storages:
             storage.argument = numbers[storage.argument]
         moved = {id(s) for s in storages}

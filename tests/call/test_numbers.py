@@ -194,6 +194,14 @@ def test_constants_and_numbers_together(x):
     assert compiled.cache_info().misses == 1
 
 
+def test_values_that_code_needs_beside_constants(x):
+    compiled = sycl_dnn.compile(lambda w, s, x: x * w if s > 0 else x - w, constants=("w",))
+    w = dpnp.full((2, 3), 2.0, dtype="f4", sycl_queue=x.sycl_queue)
+    for s in (1.0, 1.0, -1.0, 1.0):
+        expected = dpnp.asnumpy(x) * 2 if s > 0 else dpnp.asnumpy(x) - 2
+        np.testing.assert_array_equal(dpnp.asnumpy(compiled(w, s, x)), expected)
+
+
 @pytest.fixture
 def without_python(monkeypatch):
     """Return a function after which compiled calls that are not repeated raise an error."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 import json
 import threading
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -127,7 +128,7 @@ class NextSeed(Seed):
     def __init__(self) -> None:
         super().__init__(0)
 
-    def drawn(self) -> Seed:
+    def drawn(self, numbers: Sequence[float] = ()) -> Seed:
         """Return the next seed of the sequence.
 
         Raises
