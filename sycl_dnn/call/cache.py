@@ -83,7 +83,7 @@ def specialised(
     A failure of any kind is retried with all numbers fixed: code that accepts only a float does
     not always need its value.
     """
-    memory = _memory_of(code)
+    memory = _remembered(_needed, code, set)
     static = fixed | frozenset(i for i in memory if i < len(numbers))
     while True:
         try:
@@ -101,10 +101,6 @@ def specialised(
             static = frozenset(range(len(numbers)))
     memory |= static
     return static, result
-
-
-def _memory_of(code: Any) -> set[int]:
-    return _remembered(_needed, code, set)
 
 
 def _remembered(memory: Any, code: Any, make: Callable[[], Any]) -> Any:

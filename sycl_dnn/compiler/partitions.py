@@ -49,10 +49,6 @@ def _hard_swish(g: Any, x: Value, alpha: float, beta: float) -> Value:
     return g.hard_swish(x)
 
 
-def _swish(g: Any, x: Value, alpha: float, beta: float) -> Value:
-    return g.multiply(x, g.sigmoid(_linear(g, x, alpha, 0.0)))
-
-
 #: By label of a post-op: a function of the value and its two parameters.
 ELTWISE: dict[str, Callable[[Any, Value, float, float], Value]] = {
     "relu": lambda g, x, a, b: g.leaky_relu(x, alpha=a) if a else g.relu(x),
@@ -70,7 +66,7 @@ ELTWISE: dict[str, Callable[[Any, Value, float, float], Value]] = {
     "mish": lambda g, x, a, b: g.mish(x),
     "hardsigmoid": lambda g, x, a, b: g.hard_sigmoid(x, alpha=a, beta=b),
     "hardswish": _hard_swish,
-    "swish": _swish,
+    "swish": lambda g, x, alpha, beta: g.multiply(x, g.sigmoid(_linear(g, x, alpha, 0.0))),
     "linear": _linear,
 }
 

@@ -124,7 +124,7 @@ def _binary(node: Node, name: str) -> tuple[Op, ...] | Refusal:
     kind, (a, b) = node.params["algorithm"], (node.inputs["src_0"], node.inputs["src_1"])
     if kind is A.binary_select:
         return Refusal("select takes three operands")
-    if _are_same_view(a, b):
+    if a.storage is b.storage and a.offset == b.offset and a.desc == b.desc:
         # A maximum with itself only carries post-ops.
         is_itself = kind in (A.binary_max, A.binary_min)
         return () if is_itself else Refusal("both operands are one value")
@@ -157,22 +157,14 @@ def _prelu(node: Node, name: str) -> tuple[Op, ...] | Refusal:
     return (Op("prelu", operand=weights, desc=weights.desc),)
 
 
-def _reorder(node: Node, name: str) -> tuple[Op, ...] | Refusal:
-    return () if len(node.inputs) == 1 else Refusal("the copy has scales")
-
-
 _MAKERS = {
     "eltwise_forward": _eltwise,
     "binary": _binary,
     "prelu_forward": _prelu,
-    "reorder": _reorder,
+    "reorder": lambda node, name: () if len(node.inputs) == 1 else Refusal("the copy has scales"),
 }
 #: Element-wise primitives.
 ELEMENTWISE = frozenset(_MAKERS)
-
-
-def _are_same_view(a: Tensor, b: Tensor) -> bool:
-    return a.storage is b.storage and a.offset == b.offset and a.desc == b.desc
 
 
 def post_ops_as_chain(node: Node) -> tuple[Op, ...] | Refusal:

@@ -344,10 +344,6 @@ def _bits(k: Kernel, x: Value) -> Value:
     return k.reinterpreted(x, "i64" if x.type == "f64" else "i32")
 
 
-def _same(k: Kernel, x: Value) -> Value:
-    return x
-
-
 def _not(k: Kernel, x: Value) -> Value:
     x = k.converted(x, "u8") if x.type == "bool" else x
     return k.call("eq", x, _constant(k, 0, x))
@@ -374,7 +370,7 @@ WRITERS: dict[str, Writer | None] = {
     "logical_xor": _logical_xor,
     "maximum": _extreme("gt"), "minimum": _extreme("lt"), "pow": _pow,
     "reciprocal": _reciprocal, "remainder": _remainder, "round": _simple("rint"),
-    "sigmoid": _sigmoid, "sign": _sign, "square": _square, "stop_gradient": _same,
+    "sigmoid": _sigmoid, "sign": _sign, "square": _square, "stop_gradient": lambda k, x: x,
     "trunc_divide": _trunc_divide, "where": lambda k, c, a, b: k.select(c, a, b),
 }  # fmt: skip
 

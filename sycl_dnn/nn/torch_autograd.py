@@ -151,7 +151,7 @@ class Function:
     @classmethod
     def _run(cls, *args: Any) -> tuple[Any, tuple[Any, ...]]:
         """Return the result of ``forward``, and what ``backward`` reads."""
-        ctx = Context(_have_gradients(args))
+        ctx = Context(tuple(isinstance(v, Tensor) and v.is_float for v in args))
         with contextlib.nullcontext() if is_building() else in_torch_manner():
             if cls.setup_context is Function.setup_context:
                 result = cls.forward(ctx, *args)
@@ -205,10 +205,6 @@ def _written(
         if place is not None:
             results[place] = written
     return tuple(results) if isinstance(result, tuple) else results[0]
-
-
-def _have_gradients(args: Sequence[Any]) -> tuple[bool, ...]:
-    return tuple(isinstance(v, Tensor) and v.is_float for v in args)
 
 
 def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:

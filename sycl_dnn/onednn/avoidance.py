@@ -195,10 +195,6 @@ def _along_axes(operands: Sequence[_core.MemoryDesc | None]) -> list[_core.Memor
     return [d for d in operands if d is not None and math.prod(d.dims) > 1]
 
 
-def _is_per_channel(desc: _core.MemoryDesc) -> bool:
-    return [a for a, n in enumerate(desc.dims) if n > 1] == [1]
-
-
 def misplaced(dst: _core.MemoryDesc, operands: Operands) -> bool:
     """Match operands that are indexed as if the result were row-major.
 
@@ -209,7 +205,7 @@ def misplaced(dst: _core.MemoryDesc, operands: Operands) -> bool:
     if not dst.is_plain:
         return False
     wide = [d for d in _along_axes(operands) if not _lies_alike(d, dst)]
-    per_channel = [d for d in wide if _is_per_channel(d)]
+    per_channel = [d for d in wide if [a for a, n in enumerate(d.dims) if n > 1] == [1]]
     if per_channel and math.prod(dst.dims[2:]) == 1 and dst.ndims > 2:
         return True
     if is_channels_last(dst):

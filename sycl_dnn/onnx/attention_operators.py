@@ -22,13 +22,9 @@ def split_heads(x: Any, n: int | None) -> Any:
     return F.transpose(F.reshape(x, (*x.shape[:2], n, x.shape[2] // n)), 1, 2)
 
 
-def _windows(call: Call) -> tuple[int, int]:
-    return call.get("left_window_size", -1), call.get("right_window_size", -1)
-
-
 def _visible_keys(call: Call, n_queries: int, n_keys: int, n_past: int, valid: Any) -> Any:
     """Return a mask of visible keys by position, (S, L) or (B, 1, S, L); None if all are."""
-    left, right = _windows(call)
+    left, right = call.get("left_window_size", -1), call.get("right_window_size", -1)
     left, right = (left, 0 if right < 0 else min(right, 0)) if call.get("is_causal", 0) else \
         (left, right)  # fmt: skip
     keys = np.arange(n_keys)

@@ -53,10 +53,6 @@ def _mean(x: Any, axes: tuple[int, ...], keepdim: bool) -> Any:
     return F.astype(F.div(F.sum(x, axes, keepdim), n, rounding_mode="trunc"), name_of(x))
 
 
-def _prod(x: Any, axes: tuple[int, ...], keepdim: bool) -> Any:
-    return F.astype(F.prod(x, axes, keepdim), name_of(x))
-
-
 def _log_sum_exp(x: Any, axes: tuple[int, ...], keepdim: bool) -> Any:
     if 0 in [x.shape[a] for a in axes]:
         return F.log(_sum(F.exp(x), axes, keepdim))
@@ -72,7 +68,7 @@ def _length(x: Any, axes: tuple[int, ...], keepdim: bool) -> Any:
 _REDUCTIONS: dict[str, Reduction] = {
     "ReduceSum": _sum,
     "ReduceMean": _mean,
-    "ReduceProd": _prod,
+    "ReduceProd": lambda x, axes, keepdim: F.astype(F.prod(x, axes, keepdim), name_of(x)),
     "ReduceMax": _extreme(F.amax),
     "ReduceMin": _extreme(F.amin),
     "ReduceSumSquare": lambda x, axes, keepdim: _sum(x * x, axes, keepdim),

@@ -50,10 +50,6 @@ def _relu(x: Node) -> Node:
 # Some gradients read the result, so that the input need not be kept.
 
 
-def _relu_vjp(node: Node, g: Node) -> list[Node]:
-    return [where(LE(node, _zero(node)), _zero(node), g)]
-
-
 def _leaky_relu_vjp(node: Node, g: Node) -> list[Node]:
     slope = node.attributes["slope"]
     is_positive = GT(node if slope >= 0 else node.inputs[0], _zero(node))
@@ -112,10 +108,6 @@ def _gelu_tanh(x: Node) -> Node:
     return x * 0.5 * (TANH(inner) + 1)
 
 
-def _hardsigmoid(x: Node) -> Node:
-    return CLAMP(x + 3, low=0.0, high=6.0) / 6
-
-
 def _hardswish(x: Node, *, slope: float, shift: float) -> Node:
     return x * CLAMP(x * slope + shift, low=0.0, high=1.0)
 
@@ -138,7 +130,7 @@ def _softshrink_vjp(node: Node, g: Node) -> list[Node]:
     return [where(LE(ABS(x), number(node.attributes["bound"], x.dtype)), _zero(x), g)]
 
 
-RELU = _row("relu", _relu, _relu_vjp)
+RELU = _row("relu", _relu, lambda node, g: [where(LE(node, _zero(node)), _zero(node), g)])
 LEAKY_RELU = _row(
     "leaky_relu", lambda x, *, slope: where(GT(x, _zero(x)), x, x * slope), _leaky_relu_vjp
 )
@@ -150,7 +142,7 @@ SILU = _row("silu", lambda x: x * SIGMOID(x), _silu_vjp)
 SOFTPLUS = _row("softplus", _softplus, _softplus_vjp)
 LOGSIGMOID = _row("logsigmoid", lambda x: -SOFTPLUS(-x, beta=1.0, threshold=math.inf))
 MISH = _row("mish", lambda x: x * TANH(SOFTPLUS(x, beta=1.0, threshold=math.inf)), _mish_vjp)
-HARDSIGMOID = _row("hardsigmoid", _hardsigmoid)
+HARDSIGMOID = _row("hardsigmoid", lambda x: CLAMP(x + 3, low=0.0, high=6.0) / 6)
 HARDSWISH = _row("hardswish", _hardswish, _hardswish_vjp)
 SOFTSIGN = _row("softsign", lambda x: x / (ABS(x) + 1))
 TANHSHRINK = _row(

@@ -317,15 +317,11 @@ def _roll(x: Node, *, shift: int, axis: int) -> Node:
     return gather(x, [where(LT(at, _whole(shift)), at + (n - shift), at - shift)], (axis,))
 
 
-def _unrolled(node: Node, g: Node) -> list[Node]:
-    return [roll(g, -node.attributes["shift"], node.attributes["axis"])]
-
-
 #: Cyclic shift toward the end of an axis.
 ROLL: Operation = Operation(
     "roll",
     lambda inputs, *, shift, axis: (inputs[0].shape, inputs[0].dtype),
-    _unrolled,
+    lambda node, g: [roll(g, -node.attributes["shift"], node.attributes["axis"])],
     definition=_roll,
 )
 

@@ -108,7 +108,7 @@ def recorded(
     def rule(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:
         assert gradient is not None
         seeds = [
-            grads[str(i)] if str(i) in grads else _zeros(trace, out)
+            grads[str(i)] if str(i) in grads else trace.zeros(out.desc(), out.shape, out.dtype)
             for i, out in enumerate(outs) if dtypes.is_float(out.dtype)
         ]  # fmt: skip
         differentiable = [i for i, t in enumerate(tensors) if t.is_float]
@@ -120,10 +120,6 @@ def recorded(
     call = _Call(function, name, outs, [str(t.dtype) for t in tensors])
     back = no_gradient(f"{name} (array_function without gradient=)") if gradient is None else rule
     return trace.array_call(call, tensors, outs, back)
-
-
-def _zeros(trace: Any, out: Out) -> Tensor:
-    return trace.zeros(out.desc(), out.shape, out.dtype)
 
 
 #: Not a function of this file: code that lets dpnp compute with captured arrays is detected by the

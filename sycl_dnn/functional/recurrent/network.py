@@ -50,7 +50,7 @@ def _initial(
             _check_state(name, state, x, (n_cells, n_samples, size))
             parts = [reshape(p, shape) for p in pieces(state, 0, [1] * n_cells)]
             parts = [x.trace.convert(p, dtype) for p in parts]
-        elif x.trace.training or (cell.has_cell_state and _is_on_gpu(x)):
+        elif x.trace.training or (cell.has_cell_state and (x.trace.engine.kind is engine_kind.gpu)):
             # Without initial states oneDNN's backward primitives use the first output instead, and
             # its GPU kernel reads uninitialized scratchpad memory as the cell state.
             parts = [x.trace.zeros(layout.row_major(shape, dtype))] * n_cells
@@ -59,10 +59,6 @@ def _initial(
         for states, part in zip(results, parts, strict=True):
             states[argument] = part
     return results
-
-
-def _is_on_gpu(x: Tensor) -> bool:
-    return x.trace.engine.kind is engine_kind.gpu
 
 
 def _check_state(name: str, state: Tensor, x: Tensor, shape: tuple[int, ...]) -> None:

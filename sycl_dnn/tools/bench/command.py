@@ -155,10 +155,6 @@ _PLAIN: dict[str, Callable[[Figures], Any]] = {
 _FIELD = re.compile(r"%([-0+~]?)(\w+)%")
 
 
-def _is_field(sign: str, name: str) -> bool:
-    return name in _RATES if sign else name in _PLAIN or name == "engine"
-
-
 def check(template: str) -> str:
     """Validate the fields of a template and return it.
 
@@ -168,7 +164,7 @@ def check(template: str) -> str:
         A field is unknown.
     """
     for sign, name in _FIELD.findall(template):
-        if not _is_field(sign, name):
+        if not (name in _RATES if sign else name in _PLAIN or name == "engine"):
             some = ", ".join([*_PLAIN, "engine", *(f"-{n}" for n in _RATES)])
             raise ValueError(f"--perf-template must have fields such as {some}, got {sign}{name}")
     return template

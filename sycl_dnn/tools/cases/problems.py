@@ -98,10 +98,6 @@ def _spread(numbers: dict, group: str, rank: int) -> list[int | None]:
     return values
 
 
-def _extent(kernel: int, dilation: int) -> int:
-    return (kernel - 1) * (dilation + 1) + 1
-
-
 def windows(numbers: dict, inverse: bool = False) -> SimpleNamespace:
     """Complete a descriptor of convolution or pooling, axis by axis.
 
@@ -128,7 +124,7 @@ def _window(sizes: dict, inverse: bool) -> dict:
     i, k, s, d = sizes["i"], sizes["k"], sizes.get("s", 1), sizes.get("d", 0)
     if min(k, s) < 1:
         raise ValueError(f"kernel and stride must be at least 1, got {k} and {s}")
-    extent, o, p = _extent(k, d), sizes.get("o") or None, sizes.get("p")
+    extent, o, p = (k - 1) * (d + 1) + 1, sizes.get("o") or None, sizes.get("p")
     if o is None:
         p = p or 0
         o = (i - 1) * s + extent - 2 * p if inverse else (i - extent + 2 * p) // s + 1

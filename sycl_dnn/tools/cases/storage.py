@@ -170,10 +170,6 @@ def dense_strides(dims: tuple[int, ...], order: str) -> tuple[int, ...]:
     return tuple(strides)
 
 
-def _is_permutation(tag: str, ndims: int) -> bool:
-    return sorted(tag) == list(_LETTERS[:ndims])
-
-
 def describe(dims: tuple[int, ...], dtype: str, tag: str | None, strides: Any = None) -> Any:
     """Return the MemoryDesc of a tensor.
 
@@ -189,7 +185,7 @@ def describe(dims: tuple[int, ...], dtype: str, tag: str | None, strides: Any = 
     if tag is None:
         tag = "abx"
     tag = expand_tag(tag, len(dims))
-    if _is_permutation(tag, len(dims)):
+    if sorted(tag) == list(_LETTERS[: len(dims)]):
         if dnnl.RUNTIME_DIM_VAL in dims:
             return dnnl.MemoryDesc(dims, data_type, tag)
         return dnnl.MemoryDesc(dims, data_type, strides=dense_strides(dims, tag))
@@ -286,13 +282,9 @@ def _pack(codes: np.ndarray) -> np.ndarray:
     return even[0::2] | even[1::2] << 4
 
 
-def _unpack(raw: np.ndarray) -> np.ndarray:
-    return np.stack([raw & 15, raw >> 4], axis=1).reshape(-1)
-
-
 def _codes_of(raw: np.ndarray, dtype: str) -> np.ndarray:
     if dtype in FOUR_BIT:
-        return _unpack(raw)
+        return np.stack([raw & 15, raw >> 4], axis=1).reshape(-1)
     code = code_dtype(dtype)
     return raw[: len(raw) // code.itemsize * code.itemsize].view(code)
 

@@ -304,10 +304,6 @@ def _lrn(p: SimpleNamespace, o: dict[str, Any]) -> Call:
     return _of_one_source("lrn", "lrn", o, params, src, dst)
 
 
-def _fill_lrn(call: Call, name: str, tensor: Tensor, rng: Any):
-    return data.Fill(-8, 8, 0.5)
-
-
 LRN = Driver(
     "lrn",
     (
@@ -319,5 +315,5 @@ LRN = Driver(
     ),
     _read_lrn,
     _lrn,
-    _fill_lrn,
+    lambda call, name, tensor, rng: data.Fill(-8, 8, 0.5),
 )

@@ -115,10 +115,6 @@ def _fill(call: Call, name: str, tensor: Tensor, rng: Any):
     return chosen
 
 
-def _operations(call: Call) -> int:
-    return prod(call.tensors["dst"].dims) * call.tensors["src"].dims[-1]
-
-
 MATMUL = Driver(
     "matmul",
     (
@@ -136,5 +132,5 @@ MATMUL = Driver(
     _read,
     _call,
     _fill,
-    _operations,
+    lambda call: prod(call.tensors["dst"].dims) * call.tensors["src"].dims[-1],
 )

@@ -151,18 +151,10 @@ def _read_spatial(defaults: dict[str, Any], keys: tuple[str, ...]):
     return read
 
 
-def _bnorm(p: SimpleNamespace, o: dict) -> Call:
-    return _normalize("bnorm", o, images(p, o), p.eps)
-
-
 def _gnorm(p: SimpleNamespace, o: dict) -> Call:
     if p.g < 1 or p.ic % p.g:
         raise ValueError(f"g must divide ic, got g{p.g} ic{p.ic}")
     return _normalize("gnorm", o, images(p, o), p.eps, p.g)
-
-
-def _lnorm(p: SimpleNamespace, o: dict) -> Call:
-    return _normalize("lnorm", o, with_mb(p.dims, o["mb"]), 1 / 16)
 
 
 def _options(flags: str, tag: str = "abx") -> tuple:
@@ -180,7 +172,7 @@ BNORM = Driver(
     "bnorm",
     (*_options("GCHRA"), options.tag("strides", "")),
     _read_spatial({"eps": 1 / 16}, ("ic",)),
-    _bnorm,
+    lambda p, o: _normalize("bnorm", o, images(p, o), p.eps),
     _fill,
 )
 GNORM = Driver(
@@ -194,6 +186,6 @@ LNORM = Driver(
     "lnorm",
     (*_options("GCHM"), options.tag("stat_tag", "abx"), options.dtype("ss_dt", "f32")),
     read_dims,
-    _lnorm,
+    lambda p, o: _normalize("lnorm", o, with_mb(p.dims, o["mb"]), 1 / 16),
     _fill,
 )
