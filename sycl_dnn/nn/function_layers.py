@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Layers that wrap one function of ``sycl_dnn.functional``, one table row each.
 
-A row has the function, the constructor's parameters with torch's defaults, and those that ``repr``
-shows.
+Constructors have the parameters of the function behind its arrays, with its defaults.
 """
 
 from __future__ import annotations
@@ -16,25 +15,19 @@ from sycl_dnn.nn.module import Module
 from sycl_dnn.trace.torch_methods import overwritten
 
 
-class _Required:
-    """Marks a parameter without a default."""
-
-
-R = _Required()
-
-
 class Row(NamedTuple):
-    """One class: the function it calls and its constructor."""
+    """One class: the function it calls, and where its constructor is not as the function says."""
 
     function: str
-    #: Names and defaults. A leading ``~`` marks those that the function does not accept, ``*``
-    #: marks keyword-only ones.
-    parameters: dict[str, Any] = {}
-    #: Attributes in ``repr``, as for ``shown_options``.
-    shown: tuple[Any, ...] = ()
-    inputs: tuple[str, ...] = ("input",)
+    #: Leading parameters of the function that ``forward`` takes.
+    n_inputs: int = 1
+    #: Attributes in ``repr``, as for ``shown_options``; None: all.
+    shown: tuple[Any, ...] | None = None
     #: Converts the attributes as torch's constructor does.
     prepare: Callable[[dict[str, Any]], None] | None = None
+    #: Names, if they are others or in another order; a leading ``*`` marks keyword-only ones.
+    names: str = ""
+    defaults: dict[str, Any] = {}
 
 
 def _window_of(n: int) -> Any:
@@ -62,125 +55,82 @@ def _stride_is_kernel(options: dict[str, Any]) -> None:
         options["stride"] = options["kernel_size"]
 
 
-_SLOT = {"~inplace": False}
-_POOL = {"kernel_size": R, "stride": None, "padding": 0}
-_MAX = _POOL | {"dilation": 1, "return_indices": False, "ceil_mode": False}
-_AVERAGE = _POOL | {"ceil_mode": False, "count_include_pad": True}
 _MAX_SHOWN = ("kernel_size", "stride", "padding", "dilation", "ceil_mode")
-_REDUCED = {"size_average": None, "reduce": None, "reduction": "mean"}
-_PAIR = ("input", "target")
-_TRIPLE = ("input1", "input2", "target")
+_REDUCED = "size_average reduce reduction"
+_AXES = (1, 2, 3)
 
 ROWS: dict[str, Row] = {
     # Activations.
-    "ReLU": Row("relu", _SLOT), "ReLU6": Row("relu6", _SLOT), "SELU": Row("selu", _SLOT),
-    "ELU": Row("elu", {"alpha": 1.0} | _SLOT, ("alpha",)),
-    "CELU": Row("celu", {"alpha": 1.0} | _SLOT, ("alpha",)),
-    "LeakyReLU": Row("leaky_relu", {"negative_slope": 0.01} | _SLOT, ("negative_slope",)),
-    "Hardtanh": Row("hardtanh", {"min_val": -1.0, "max_val": 1.0} | _SLOT, ("min_val", "max_val")),
-    "Hardsigmoid": Row("hardsigmoid", _SLOT, ()), "Hardswish": Row("hardswish", _SLOT, ()),
-    "Sigmoid": Row("sigmoid"), "Tanh": Row("tanh"), "SiLU": Row("silu", _SLOT),
-    "Mish": Row("mish", _SLOT), "Softsign": Row("softsign"), "Tanhshrink": Row("tanhshrink"),
-    "LogSigmoid": Row("logsigmoid"), "GELU": Row("gelu", {"approximate": "none"}, ("approximate",)),
-    "Softplus": Row("softplus", {"beta": 1.0, "threshold": 20.0}, ("beta", "threshold")),
-    "Softshrink": Row("softshrink", {"lambd": 0.5}, ("=lambd",)),
-    "Hardshrink": Row("hardshrink", {"lambd": 0.5}, ("=lambd",)),
-    "Threshold": Row("threshold", {"threshold": R, "value": R} | _SLOT, ("threshold", "value")),
-    "Softmax": Row("softmax", {"dim": None}, ("dim",)),
-    "LogSoftmax": Row("log_softmax", {"dim": None}, ("dim",)),
-    "Softmin": Row("softmin", {"dim": None}, ("dim",)), "GLU": Row("glu", {"dim": -1}, ("dim",)),
+    "ReLU": Row("relu"), "ReLU6": Row("relu6"), "SELU": Row("selu"), "ELU": Row("elu"),
+    "CELU": Row("celu"), "LeakyReLU": Row("leaky_relu"), "Hardtanh": Row("hardtanh"),
+    "Hardsigmoid": Row("hardsigmoid"), "Hardswish": Row("hardswish"), "Sigmoid": Row("sigmoid"),
+    "Tanh": Row("tanh"), "SiLU": Row("silu"), "Mish": Row("mish"), "Softsign": Row("softsign"),
+    "Tanhshrink": Row("tanhshrink"), "LogSigmoid": Row("logsigmoid"), "GELU": Row("gelu"),
+    "Softplus": Row("softplus"), "Softshrink": Row("softshrink", shown=("=lambd",)),
+    "Hardshrink": Row("hardshrink", shown=("=lambd",)), "Threshold": Row("threshold"),
+    "Softmax": Row("softmax"), "LogSoftmax": Row("log_softmax"), "Softmin": Row("softmin"),
+    "GLU": Row("glu"),
     # Pools.
-    **{f"MaxPool{n}d": Row(f"max_pool{n}d", _MAX, _MAX_SHOWN, prepare=_stride_is_kernel)
-       for n in (1, 2, 3)},
-    "AvgPool1d": Row("avg_pool1d", _AVERAGE, ("kernel_size", "stride", "padding"),
-                     prepare=_window_of(1)),
-    **{f"AvgPool{n}d": Row(f"avg_pool{n}d", _AVERAGE | {"divisor_override": None},
-                           ("kernel_size", "stride", "padding"), prepare=_stride_is_kernel)
-       for n in (2, 3)},
-    **{f"LPPool{n}d": Row(f"lp_pool{n}d", {"norm_type": R, "kernel_size": R, "stride": None,
-                                           "ceil_mode": False},
-                          ("norm_type", "kernel_size", "stride", "ceil_mode")) for n in (1, 2, 3)},
-    **{f"AdaptiveAvgPool{n}d": Row(f"adaptive_avg_pool{n}d", {"output_size": R}, ("output_size",))
-       for n in (1, 2, 3)},
-    **{f"AdaptiveMaxPool{n}d": Row(f"adaptive_max_pool{n}d",
-                                   {"output_size": R, "return_indices": False}, ("output_size",))
-       for n in (1, 2, 3)},
-    **{f"MaxUnpool{n}d": Row(f"max_unpool{n}d", _POOL, ("kernel_size", "stride", "padding"),
-                             ("input", "indices", "output_size=None"), _window_of(n))
-       for n in (1, 2, 3)},
+    **{f"MaxPool{n}d": Row(f"max_pool{n}d", 1, _MAX_SHOWN, _stride_is_kernel,
+                           "kernel_size stride padding dilation return_indices ceil_mode")
+       for n in _AXES},
+    **{f"AvgPool{n}d": Row(f"avg_pool{n}d", 1, _MAX_SHOWN[:3],
+                           _window_of(1) if n == 1 else _stride_is_kernel) for n in _AXES},
+    **{f"LPPool{n}d": Row(f"lp_pool{n}d") for n in _AXES},
+    **{f"AdaptiveAvgPool{n}d": Row(f"adaptive_avg_pool{n}d") for n in _AXES},
+    **{f"AdaptiveMaxPool{n}d": Row(f"adaptive_max_pool{n}d", shown=("output_size",))
+       for n in _AXES},
+    **{f"MaxUnpool{n}d": Row(f"max_unpool{n}d", 2, None, _window_of(n),
+                             "kernel_size stride padding") for n in _AXES},
     # Shapes.
-    "Flatten": Row("flatten", {"start_dim": 1, "end_dim": -1}, ("start_dim", "end_dim")),
-    "PixelShuffle": Row("pixel_shuffle", {"upscale_factor": R}, ("upscale_factor",)),
-    "PixelUnshuffle": Row("pixel_unshuffle", {"downscale_factor": R}, ("downscale_factor",)),
-    "ChannelShuffle": Row("channel_shuffle", {"groups": R}, ("groups",)),
-    "Unflatten": Row("unflatten", {"dim": R, "sizes": R}, ("dim", "unflattened_size")),
-    "Fold": Row("fold", {"output_size": R, "kernel_size": R, "dilation": 1, "padding": 0,
-                         "stride": 1},
-                ("output_size", "kernel_size", "dilation", "padding", "stride")),
-    "Unfold": Row("unfold", {"kernel_size": R, "dilation": 1, "padding": 0, "stride": 1},
-                  ("kernel_size", "dilation", "padding", "stride")),
-    "Upsample": Row("interpolate", {"size": None, "scale_factor": None, "mode": "nearest",
-                                    "align_corners": None, "recompute_scale_factor": None},
-                    (("size", None), ("scale_factor", None), "mode"), prepare=_float_factor),
-    "LocalResponseNorm": Row("local_response_norm", {"size": R, "alpha": 1e-4, "beta": 0.75,
-                                                     "k": 1.0}, ("=size", "alpha", "beta", "k")),
-    "CosineSimilarity": Row("cosine_similarity", {"dim": 1, "eps": 1e-8}, (), ("x1", "x2")),
+    "Flatten": Row("flatten", defaults={"start_dim": 1}), "PixelShuffle": Row("pixel_shuffle"),
+    "PixelUnshuffle": Row("pixel_unshuffle"), "ChannelShuffle": Row("channel_shuffle"),
+    "Unflatten": Row("unflatten"), "Fold": Row("fold"), "Unfold": Row("unfold"),
+    "Upsample": Row("interpolate", 1, (("size", None), ("scale_factor", None), "mode"),
+                    _float_factor,
+                    "size scale_factor mode align_corners recompute_scale_factor"),
+    "LocalResponseNorm": Row("local_response_norm", shown=("=size", "alpha", "beta", "k")),
+    "CosineSimilarity": Row("cosine_similarity", 2, ()),
     # Losses.
-    "L1Loss": Row("l1_loss", _REDUCED, (), _PAIR), "MSELoss": Row("mse_loss", _REDUCED, (), _PAIR),
-    "SmoothL1Loss": Row("smooth_l1_loss", _REDUCED | {"beta": 1.0}, (), _PAIR),
-    "HuberLoss": Row("huber_loss", {"reduction": "mean", "delta": 1.0}, (), _PAIR),
-    "KLDivLoss": Row("kl_div", _REDUCED | {"log_target": False}, (), _PAIR),
-    "BCELoss": Row("binary_cross_entropy", {"weight": None} | _REDUCED, (), _PAIR),
-    "BCEWithLogitsLoss": Row("binary_cross_entropy_with_logits",
-                             {"weight": None} | _REDUCED | {"pos_weight": None}, (), _PAIR),
-    "NLLLoss": Row("nll_loss", {"weight": None, "size_average": None, "ignore_index": -100,
-                                "reduce": None, "reduction": "mean"}, (), _PAIR),
-    "CrossEntropyLoss": Row("cross_entropy",
-                            {"weight": None, "size_average": None, "ignore_index": -100,
-                             "reduce": None, "reduction": "mean", "label_smoothing": 0.0}, (),
-                            _PAIR),
-    "CosineEmbeddingLoss": Row("cosine_embedding_loss", {"margin": 0.0} | _REDUCED, (), _TRIPLE),
-    "GaussianNLLLoss": Row("gaussian_nll_loss",
-                           {"*full": False, "*eps": 1e-6, "*reduction": "mean"}, (), _TRIPLE),
-    "HingeEmbeddingLoss": Row("hinge_embedding_loss", {"margin": 1.0} | _REDUCED, (), _PAIR),
-    "MarginRankingLoss": Row("margin_ranking_loss", {"margin": 0.0} | _REDUCED, (), _TRIPLE),
-    "MultiLabelMarginLoss": Row("multilabel_margin_loss", _REDUCED, (), _PAIR),
-    "MultiLabelSoftMarginLoss": Row("multilabel_soft_margin_loss", {"weight": None} | _REDUCED, (),
-                                    _PAIR),
-    "MultiMarginLoss": Row("multi_margin_loss",
-                           {"p": 1, "margin": 1.0, "weight": None} | _REDUCED, (), _PAIR),
-    "PoissonNLLLoss": Row("poisson_nll_loss",
-                          {"log_input": True, "full": False, "size_average": None, "eps": 1e-8,
-                           "reduce": None, "reduction": "mean"}, (), _PAIR),
-    "SoftMarginLoss": Row("soft_margin_loss", _REDUCED, (), _PAIR),
-    "TripletMarginLoss": Row("triplet_margin_loss",
-                             {"margin": 1.0, "p": 2.0, "eps": 1e-6, "swap": False} | _REDUCED, (),
-                             _TRIPLE),
-    "TripletMarginWithDistanceLoss": Row(
-        "triplet_margin_with_distance_loss",
-        {"*distance_function": None, "*margin": 1.0, "*swap": False, "*reduction": "mean"}, (),
-        _TRIPLE),
-    "CTCLoss": Row("ctc_loss", {"blank": 0, "reduction": "mean", "zero_infinity": False}, (),
-                   ("log_probs", "targets", "input_lengths", "target_lengths")),
+    "L1Loss": Row("l1_loss", 2, (), names=_REDUCED),
+    "MSELoss": Row("mse_loss", 2, (), names=_REDUCED),
+    "SmoothL1Loss": Row("smooth_l1_loss", 2, ()),
+    "HuberLoss": Row("huber_loss", 2, (), names="reduction delta"),
+    "KLDivLoss": Row("kl_div", 2, ()), "BCELoss": Row("binary_cross_entropy", 2, ()),
+    "BCEWithLogitsLoss": Row("binary_cross_entropy_with_logits", 2, ()),
+    "NLLLoss": Row("nll_loss", 2, ()), "CrossEntropyLoss": Row("cross_entropy", 2, ()),
+    "CosineEmbeddingLoss": Row("cosine_embedding_loss", 3, (), defaults={"margin": 0.0}),
+    "GaussianNLLLoss": Row("gaussian_nll_loss", 3, (), names="*full *eps *reduction"),
+    "HingeEmbeddingLoss": Row("hinge_embedding_loss", 2, ()),
+    "MarginRankingLoss": Row("margin_ranking_loss", 3, (), defaults={"margin": 0.0}),
+    "MultiLabelMarginLoss": Row("multilabel_margin_loss", 2, ()),
+    "MultiLabelSoftMarginLoss": Row("multilabel_soft_margin_loss", 2, ()),
+    "MultiMarginLoss": Row("multi_margin_loss", 2, ()),
+    "PoissonNLLLoss": Row("poisson_nll_loss", 2, ()),
+    "SoftMarginLoss": Row("soft_margin_loss", 2, ()),
+    "TripletMarginLoss": Row("triplet_margin_loss", 3, (), defaults={"p": 2.0}),
+    "TripletMarginWithDistanceLoss": Row("triplet_margin_with_distance_loss", 3, (),
+                                         names="*distance_function *margin *swap *reduction"),
+    "CTCLoss": Row("ctc_loss", 4, ()),
 }  # fmt: skip
 
 #: torch's argument names that differ from those of the function.
 _OTHER_NAMES = {"Unflatten": {"sizes": "unflattened_size"}}
 _BUFFERS = ("weight", "pos_weight")
+#: Parameters of functions that constructors lack.
+_OF_CALLS = ("out", "dtype", "_stacklevel")
 
 
-def _signature(name: str, row: Row) -> inspect.Signature:
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    names = _OTHER_NAMES.get(name, {})
-    parameters = [inspect.Parameter("self", kind)]
-    for parameter, default in row.parameters.items():
-        plain = parameter.lstrip("~*")
-        default_value = inspect.Parameter.empty if default is R else default
-        parameter_kind = inspect.Parameter.KEYWORD_ONLY if parameter[0] == "*" else kind
-        parameters.append(
-            inspect.Parameter(names.get(plain, plain), parameter_kind, default=default_value)
-        )
-    return inspect.Signature(parameters)
+def _parameters(row: Row) -> list[inspect.Parameter]:
+    """Return the constructor's parameters, under the names of the function."""
+    of_function = inspect.signature(getattr(F, row.function)).parameters
+    names = row.names.split() or [n for n in of_function if n not in _OF_CALLS][row.n_inputs :]
+    kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
+    return [
+        inspect.Parameter(plain, kinds[name != plain], default=row.defaults.get(
+            plain, of_function[plain].default))
+        for name in names for plain in [name.lstrip("*")]
+    ]  # fmt: skip
 
 
 def _init(
@@ -206,10 +156,8 @@ def _init(
     return __init__
 
 
-def _forward(name: str, row: Row) -> Callable[..., Any]:
-    names = _OTHER_NAMES.get(name, {})
-    plain = [p.lstrip("*") for p in row.parameters if not p.startswith("~")]
-    passed = {p: names.get(p, p) for p in plain}
+def _forward(name: str, row: Row, passed: dict[str, str]) -> Callable[..., Any]:
+    """Return the method; ``passed`` are attributes by name of the function's parameter."""
     function = getattr(F, row.function)
 
     def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -259,8 +207,13 @@ _LOSSES = {
 
 
 def _layer(name: str, row: Row) -> type:
-    signature = _signature(name, row)
-    inplace = _INPLACE if "~inplace" in row.parameters else ""
+    parameters, other = _parameters(row), _OTHER_NAMES.get(name, {})
+    attributes = {p.name: other.get(p.name, p.name) for p in parameters}
+    own = [p.replace(name=attributes[p.name]) for p in parameters]
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    signature = inspect.Signature([inspect.Parameter("self", kind), *own])
+    inplace = _INPLACE if attributes.pop("inplace", "") else ""
+    shown = tuple(attributes.values()) if row.shown is None else row.shown
     text = _TEXT.format(function=row.function, name=name, inplace=inplace)
     if name in _EXAMPLES:
         arguments, shape, result = _EXAMPLES[name]
@@ -268,16 +221,17 @@ def _layer(name: str, row: Row) -> type:
             "\n    Examples\n    --------\n    >>> from sycl_dnn import functional as F, nn\n"
             f"    >>> nn.{name}({arguments})(F.rand{shape}).shape\n    {result}\n    "
         )
-    elif not any(default is R for default in row.parameters.values()):
-        call, setup = _LOSSES.get(name, (", ".join("x" for n in row.inputs), ""))
+    elif not any(p.default is p.empty for p in parameters):
+        call, setup = _LOSSES.get(name, (", ".join(["x"] * row.n_inputs), ""))
         text += (
             "\n    Examples\n    --------\n    >>> from sycl_dnn import functional as F, nn\n"
             f"{setup}    >>> x = F.rand(2, 4)\n    >>> layer = nn.{name}({_usual(name)})\n"
             f"    >>> layer({call}).sycl_queue == x.sycl_queue\n    True\n    "
         )
     namespace = {
-        "__init__": _init(signature, name, row.prepare), "forward": _forward(name, row),
-        "_shown": (*row.shown, ("inplace", False)) if inplace else row.shown,
+        "__init__": _init(signature, name, row.prepare),
+        "forward": _forward(name, row, attributes),
+        "_shown": (*shown, ("inplace", False)) if inplace else shown,
         "__doc__": text, "__module__": __name__, "__qualname__": name,
     }  # fmt: skip
     return type(name, (Module,), namespace)
