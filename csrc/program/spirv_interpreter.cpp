@@ -5,6 +5,7 @@
 #include <cstring>
 #include <map>
 #include <stdexcept>
+#include <type_traits>
 #include <utility>
 
 #include "program/host_copy.hpp"
@@ -305,7 +306,7 @@ class SpirvInterpreter::Decoder {
 
     void loaded(const uint32_t *w) {
         const int32_t bytes = bytes_of(types.at(w[0]));
-        const move_handlers &moves = moves_for(bytes);
+        const move_handlers moves = moves_for(bytes);
         if (is_variable.count(w[2])) {
             const int32_t from = place(w[2]);
             emit(moves.copied, 1, new_place(w[1], w[0]), from).size = bytes;
@@ -320,7 +321,7 @@ class SpirvInterpreter::Decoder {
 
     void stored(const uint32_t *w) {
         const int32_t from = place(w[1]), bytes = bytes_of(facts(w[1]));
-        const move_handlers &moves = moves_for(bytes);
+        const move_handlers moves = moves_for(bytes);
         if (is_variable.count(w[0])) {
             emit(moves.copied, 1, place(w[0]), from).size = bytes;
             return;
