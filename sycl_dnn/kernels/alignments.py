@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dpctl
 
+from sycl_dnn.kernels.index_range import MAX_SPAN
 from sycl_dnn.kernels.launching import Kernels, Tensors, dense
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
@@ -164,4 +165,4 @@ def can_align(scores: Tensor) -> bool:
     """Whether the kernels support these log-probabilities; otherwise dpnp is used."""
     is_opencl = scores.trace.engine.sycl_queue.backend == dpctl.backend_type.opencl
     is_used = scores.trace.policy.kernels != "never"
-    return is_opencl and is_used and scores.dtype == "float32" and 0 < scores.size < 1 << 31
+    return is_opencl and is_used and scores.dtype == "float32" and 0 < scores.size < MAX_SPAN

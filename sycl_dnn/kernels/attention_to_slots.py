@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from sycl_dnn import _core
 from sycl_dnn.kernels.choice import DTYPES
+from sycl_dnn.kernels.index_range import MAX_SPAN
 from sycl_dnn.kernels.launching import Kernels, dense
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
@@ -19,8 +20,6 @@ from sycl_dnn.trace.values import Tensor
 MOST_POSITIONS = 8
 #: Maximum number of elements of a group's queries, which private memory holds.
 _MAX_QUERY_ELEMENTS = 1 << 14
-#: Kernels count elements in 32 bits.
-_MAX_ELEMENTS = 1 << 31
 
 _SOURCE = """
 #define R (GROUP * T)
@@ -200,10 +199,10 @@ def attention_to_slots(
     is_cpu = query.trace.engine.kind is _core.engine_kind.cpu
     dtypes = {t.dtype for t in (query, key, value, cache.keys, cache.values)}
     is_whole = dim % 16 == 0 and 0 < group * length * dim <= _MAX_QUERY_ELEMENTS and n > 0
-    is_small = length <= MOST_POSITIONS and cache.keys.size < _MAX_ELEMENTS
+    is_small = length <= MOST_POSITIONS and cache.keys.size < MAX_SPAN
     if not (is_cpu and is_whole and is_small and len(dtypes) == 1 and query.dtype in DTYPES):
         return None
-    window = _MAX_ELEMENTS - 1 if scores.window is None else min(scores.window, _MAX_ELEMENTS - 1)
+    window = MAX_SPAN - 1 if scores.window is None else min(scores.window, MAX_SPAN - 1)
     cap, scale = scores.cap, float(scores.scale)
     capped = f"((s) * {scale!r}f)"
     if cap is not None:

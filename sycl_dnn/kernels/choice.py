@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sycl_dnn import _core
+from sycl_dnn.kernels.index_range import MAX_SPAN
 from sycl_dnn.onednn.fault import cpu_has_avx512
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.capabilities import multiplies
@@ -13,8 +14,6 @@ from sycl_dnn.trace.values import Tensor
 
 #: Supported element dtypes.
 DTYPES = ("float32", "bfloat16", "float16")
-#: Kernels use 32-bit indices.
-_MAX_ELEMENTS = 1 << 31
 
 
 @dataclass(frozen=True)
@@ -65,7 +64,7 @@ def chosen(family: str, x: Tensor, *, any_channels: bool = False) -> str | None:
         Whether channels-last kernels take any number of channels, not only multiples of 8.
     """
     mode = x.trace.policy.kernels
-    is_supported = x.dtype in DTYPES and 0 < x.size < _MAX_ELEMENTS
+    is_supported = x.dtype in DTYPES and 0 < x.size < MAX_SPAN
     memory_layout = _layout(x, any_channels) if is_supported else None
     if memory_layout is None or mode == "never" or mode == "always":
         return None if mode == "never" else memory_layout

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from sycl_dnn.kernels.expression import COSTLY, INDEXED, Expression, Term
+from sycl_dnn.kernels.index_range import check_span
 
 
 class Schedule(NamedTuple):
@@ -98,13 +99,9 @@ class Grid(NamedTuple):
         return [s for kinds, of in pairs for kind, s in zip(kinds, of, strict=True) if kind == "n"]
 
     def check(self, name: str) -> None:
-        """Raise NotImplementedError for arrays of 2**31 elements: kernels use 32-bit indices."""
+        """Raise NotImplementedError if an array spans too many elements."""
         for along in self.strides:
-            span = 1 + sum((n - 1) * s for n, s in zip(self.sizes, along, strict=True))
-            if span >= 1 << 31:
-                raise NotImplementedError(
-                    f"{name}: arrays must span fewer than 2**31 elements, got {span}"
-                )
+            check_span(name, 1 + sum((n - 1) * s for n, s in zip(self.sizes, along, strict=True)))
 
 
 def grid_of(sizes: Sequence[int], strides: Sequence[Sequence[int]]) -> Grid:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from sycl_dnn import _core
 from sycl_dnn.kernels.choice import DTYPES
+from sycl_dnn.kernels.index_range import MAX_SPAN
 from sycl_dnn.kernels.launching import Kernels, dense, shares
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
@@ -28,8 +29,6 @@ GATES = {
     "(1.0f + tanh(0.79788456f * gate * (1.0f + 0.044715f * gate * gate)))",
     "relu": "(gate < 0 ? (gated)0.0f : gate)",
 }
-#: Kernels count elements in 32 bits.
-_MAX_ELEMENTS = 1 << 31
 
 
 class Block(NamedTuple):
@@ -285,7 +284,7 @@ def packed_products(
         With an activation there are two matrices of the same shape and one result.
     """
     (m, k), sizes = x.shape, [w.shape[0] for w in matrices]
-    is_small = 0 < m <= MOST_ROWS and min(sizes) > 0 and max(sizes) * max(k, 32) < _MAX_ELEMENTS
+    is_small = 0 < m <= MOST_ROWS and min(sizes) > 0 and max(sizes) * max(k, 32) < MAX_SPAN
     if not is_small or not k or x.dtype not in DTYPES:
         return None
     kernels = _kernels(x, kind, x.dtype, m, len(matrices), around)
@@ -320,7 +319,7 @@ def packed_rows(data: Tensor, kind: str, dtype: str) -> Tensor | None:
     """Return the weights (n, k) of packed rows, None if there is no kernel for it."""
     n, k = data.shape[0], width(data, kind)
     kernels = _kernels(data, kind, dtype)
-    if not 0 < n * k < _MAX_ELEMENTS or not kernels.can_run("packed_rows"):
+    if not 0 < n * k < MAX_SPAN or not kernels.can_run("packed_rows"):
         return None
     share, n_groups = shares(data, n * k // 32)
     if kernels.n_items > 1:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from sycl_dnn.kernels.combining import bytes_of_states
 from sycl_dnn.kernels.expression import COSTLY, NARROW, Expression
+from sycl_dnn.kernels.index_range import check_span
 from sycl_dnn.kernels.passed_numbers import with_passed_numbers
 from sycl_dnn.kernels.passes import Passes
 from sycl_dnn.kernels.reduction_form import ReductionForm, ReductionSchedule
@@ -65,16 +66,12 @@ class ReductionGrid(NamedTuple):
         return math.prod(n for n, k in zip(self.sizes, self.kinds, strict=True) if k == kind)
 
     def check(self, name: str) -> None:
-        """Raise NotImplementedError for arrays of 2**31 elements: kernels use 32-bit indices."""
+        """Raise NotImplementedError if an array spans too many elements."""
         spans = [
             1 + sum(abs(n - 1) * s for n, s in zip(self.sizes, along, strict=True))
             for along in self.strides
         ]
-        span = max([*spans, math.prod(self.sizes)])
-        if span >= 1 << 31:
-            raise NotImplementedError(
-                f"{name}: arrays must span fewer than 2**31 elements, got {span}"
-            )
+        check_span(name, max([*spans, math.prod(self.sizes)]))
 
 
 def reduction_grid(

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 
 from sycl_dnn.kernels.choice import beats_primitives, chosen
+from sycl_dnn.kernels.index_range import MAX_SPAN
 from sycl_dnn.kernels.launching import Kernels, in_layout, of_image, shares
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.steps import Out
@@ -170,7 +172,10 @@ class _Way:
     @classmethod
     def of(cls, x: Tensor, sizes: tuple[int, ...], primitive: Primitive) -> _Way | None:
         """Return the kernels; None if they do not support the tensor or would be slower."""
-        if chosen("resize", x, any_channels=True) != "channels_last" or x.ndim > 4 or 0 in sizes:
+        n_results = math.prod((*x.shape[:2], *sizes))
+        if x.ndim > 4 or not 0 < n_results < MAX_SPAN:
+            return None
+        if chosen("resize", x, any_channels=True) != "channels_last":
             return None
         # Border elements also contribute to outputs up to half an element beyond them.
         most = max(2 * -(-t // s) + 2 for s, t in zip(x.shape[2:], sizes, strict=True))

@@ -11,14 +11,13 @@ from collections.abc import Callable
 from typing import Any
 
 from sycl_dnn.kernels.choice import DTYPES
+from sycl_dnn.kernels.index_range import MAX_SPAN
 from sycl_dnn.kernels.launching import Kernels, dense, shares
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 
 #: Steps of the low part per step of the high part.
 STEPS = 254
-#: Kernels use 32-bit indices.
-_MAX_ELEMENTS = 1 << 31
 
 _SPLIT = """
 /* NaN where a number is NaN or infinite: the row is then NaN, as products of floats are. */
@@ -89,11 +88,7 @@ def split_rows(x: Tensor, composed: Callable[[], Any]) -> Any:
     composed : callable
     """
     m, k = x.shape
-    if (
-        x.dtype not in DTYPES
-        or x.trace.policy.kernels == "never"
-        or not 0 < x.size < _MAX_ELEMENTS // 2
-    ):
+    if x.dtype not in DTYPES or x.trace.policy.kernels == "never" or not 0 < x.size < MAX_SPAN // 2:
         return composed()
     kernels = Kernels(x.trace, _SPLIT, x.dtype, 16)
     if not kernels.can_run("rows_split"):
@@ -121,7 +116,7 @@ def added_parts(
     m, n = products.shape[0] // 2, products.shape[1]
     is_float = products.dtype == "float32" and (bias is None or bias.dtype == "float32")
     mode = products.trace.policy.kernels
-    if not is_float or mode == "never" or not 0 < products.size < _MAX_ELEMENTS:
+    if not is_float or mode == "never" or not 0 < products.size < MAX_SPAN:
         return composed()
     added = "0.0f" if bias is None else "bias[i % n]"
     kernels = Kernels(products.trace, _SUM, "float32", 16, [f"ADDED {added}"])

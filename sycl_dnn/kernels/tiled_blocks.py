@@ -17,6 +17,7 @@ import numpy as np
 from sycl_dnn import _core
 from sycl_dnn._core import MemoryDesc
 from sycl_dnn.kernels.choice import DTYPES
+from sycl_dnn.kernels.index_range import MAX_SPAN
 from sycl_dnn.kernels.launching import Kernels, dense, shares
 from sycl_dnn.kernels.packed_blocks import BLOCKS, MOST_ROWS, Around, recorded_products
 from sycl_dnn.onednn.dtypes import DATA_TYPES
@@ -30,7 +31,6 @@ TILE = 16
 TILED = {f"{kind} in tiles": kind for kind in ("Q4_0", "Q4_1", "Q8_0", "Q4_K", "Q5_K", "Q6_K")}
 #: Maximum number of elements of the other matrix in private memory.
 _MAX_PRIVATE = 1 << 17
-_MAX_ELEMENTS = 1 << 31
 #: Columns of the blocks of oneDNN's layouts for bfloat16, the fastest ones first.
 _WIDE = (48, 64, 32, 16)
 
@@ -272,7 +272,7 @@ def tiled_products(
     """
     (m, k), sizes = x.shape, [w.shape[0] for w in matrices]
     is_small = 0 < m <= MOST_ROWS and 0 < x.size <= _MAX_PRIVATE and min(sizes) > 0
-    if not is_small or max(sizes) * k >= _MAX_ELEMENTS or x.dtype not in DTYPES or not _is_cpu(x):
+    if not is_small or max(sizes) * k >= MAX_SPAN or x.dtype not in DTYPES or not _is_cpu(x):
         return None
     macros = [*around.macros(m, len(matrices)), f"K {k}"]
     kernels = _kernels(x, kind, x.dtype, _PRODUCTS, macros)
@@ -296,7 +296,7 @@ def tiled_columns(data: Tensor, kind: str, dtype: str) -> Tensor | None:
     """
     block = BLOCKS[TILED[kind]]
     n, n_blocks = data.shape[0], data.shape[1] // block.n_bytes * (block.n_elements // 32)
-    if not 0 < n * n_blocks * 32 < _MAX_ELEMENTS or not _is_cpu(data):
+    if not 0 < n * n_blocks * 32 < MAX_SPAN or not _is_cpu(data):
         return None
     shape, macros = (n_blocks * 32, n), []
     layout: Layout = "row_major"

@@ -8,14 +8,13 @@ from typing import NamedTuple
 
 from sycl_dnn import _core
 from sycl_dnn._core import MemoryDesc
+from sycl_dnn.kernels.index_range import MAX_SPAN
 from sycl_dnn.kernels.launching import Kernels, units
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.onednn.fault import cpu_has_avx512
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 
-#: Kernels use 32-bit indices.
-_MAX_ELEMENTS = 1 << 31
 #: Elements below which a launch costs more than it saves.
 _MIN_ELEMENTS = 1 << 18
 #: Elements along both axes of a block that a group copies.
@@ -120,7 +119,7 @@ def turned_copy(tensor: Tensor, desc: MemoryDesc) -> Tensor | None:
     dtype = str(tensor.dtype)
     is_supported = (dtype == new_dtype and dtype in _BITS) or (dtype, new_dtype) in _CONVERTED
     is_cpu = trace.engine.kind is _core.engine_kind.cpu
-    if not (is_supported and is_cpu and _MIN_ELEMENTS <= tensor.size < _MAX_ELEMENTS):
+    if not (is_supported and is_cpu and _MIN_ELEMENTS <= tensor.size < MAX_SPAN):
         return None
     vector = 16 if cpu_has_avx512() else 8
     if vector == 16 and _BITS[dtype] == _BITS[new_dtype] == 32:  # oneDNN's is as fast

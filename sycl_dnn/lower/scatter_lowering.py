@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from sycl_dnn import _core
 from sycl_dnn.ir.node import Shape
 from sycl_dnn.kernels.elementwise_schedule import grid_of
+from sycl_dnn.kernels.index_range import check_span
 from sycl_dnn.kernels.launching import launched, units
 from sycl_dnn.kernels.scatter import scatter_module, scatter_plan
 from sycl_dnn.onednn import dtypes
@@ -66,9 +67,11 @@ def _launched(
         [shape[k] for k in kept_axes],
         [[row[k] for k in kept_axes] for row in strides],
     )
-    grid.check("scatter")
     along = [row[axis] for row in strides]
     m = max(operands[0].shape[axis], operands[1].shape[axis])
+    for row in strides:
+        sizes = [max(shape[axis], m) if k == axis else n for k, n in enumerate(shape)]
+        check_span("scatter", 1 + sum((n - 1) * s for n, s in zip(sizes, row, strict=True)))
     plan = scatter_plan(
         grid, along, (shape[axis], m), (dtype, str(index.dtype)),
         combined=combined, is_cpu=trace.engine.kind is _core.engine_kind.cpu,
