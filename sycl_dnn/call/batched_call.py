@@ -34,7 +34,8 @@ class Call:
         if len(args) > len(parameters):  # the function says so
             raise NoRule
         self.batching, self.name, self.run = batching, function.name, function.function
-        self.values = dict(zip(parameters, args, strict=False)) | kwargs
+        values = dict(zip(parameters, args, strict=False)) | kwargs
+        self.values = {n: tuple(v) if isinstance(v, range) else v for n, v in values.items()}
         self._defaults = {name: p.default for name, p in parameters.items()}
 
     def __getitem__(self, name: str) -> Any:

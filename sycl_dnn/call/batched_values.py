@@ -22,7 +22,7 @@ from sycl_dnn.trace import cloning, gradients, nested_arguments
 from sycl_dnn.trace import functions as F
 from sycl_dnn.trace.indexing import full_key, numbers_of, put, taken_from
 from sycl_dnn.trace.recording import Trace
-from sycl_dnn.trace.torch_methods import overwritten, unspoilt, written
+from sycl_dnn.trace.torch_methods import VIEWS, overwritten, unspoilt, written
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.write_marks import ASSIGNMENT, OfOthers
 
@@ -194,7 +194,10 @@ class Batching:
                 return self._mapped(rule(Call(self, function, args, kwargs)))
             except NoRule:
                 pass
-        return self.each(function.name, function.function, args, kwargs)
+        result = self.each(function.name, function.function, args, kwargs)
+        if function.name in VIEWS:  # a copy, which would not see writes to its source
+            raise NotImplementedError(f"vmap: {function.name} has no rule for these arguments")
+        return result
 
     def _mapped(self, wholes: Any) -> Any:
         return tree.map(lambda v: self.wrapped(v) if isinstance(v, Tensor) else v, wholes)

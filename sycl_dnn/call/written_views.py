@@ -161,7 +161,7 @@ def _replaced(source: Any, value: Any) -> Any:
 
 
 def _put_back(
-    source: Any, value: Any, body: Any, args: list[Any], place: int, **kwargs: Any
+    source: Any, value: Any, body: Any, args: list[Any], place: int, /, **kwargs: Any
 ) -> Any:
     """Return ``source`` after a write of ``value`` to its view ``body(*args, **kwargs)``."""
     numbers = numbers_of(source)

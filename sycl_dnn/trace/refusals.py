@@ -151,6 +151,8 @@ def instead(name: str) -> str:
     from sycl_dnn.trace import functions
     from sycl_dnn.trace.array_methods import ArrayMethods
 
+    if name == "__getitem__":
+        return "sycl_dnn.functional.index_select or take, or pass the array as an argument"
     if name == "__setitem__":
         return "sycl_dnn.functional.where or sycl_dnn.functional.cat, which make a new array"
     if name in _SIGNS:

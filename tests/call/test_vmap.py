@@ -161,6 +161,29 @@ def test_indices_and_writes(x):
     _near(target, dpnp.asnumpy(x) * 3)
 
 
+@pytest.mark.parametrize(
+    "view",
+    [
+        lambda v: v.T, lambda v: v.mT, lambda v: F.movedim(v, source=0, destination=1),
+        lambda v: F.permute(v, range(2)), lambda v: F.diagonal(v),
+        lambda v: F.unflatten(v, 0, (2, 1)),
+    ],
+)  # fmt: skip
+def test_views_of_samples_see_writes(x, view):
+    def f(row):
+        matrix = F.reshape(row * 1, (2, 2)) * 1
+        part = view(matrix)
+        part[0] *= 5
+        matrix += 1
+        return matrix, part
+
+    for found, expected in zip(
+        vmap(f)(x), zip(*(sycl_dnn.vjp(f, row)[0] for row in x), strict=True), strict=True
+    ):
+        _near(found, dpnp.asnumpy(F.stack(list(expected))))
+    assert dpnp.asnumpy(vmap(f)(x)[0][0, 0, 0]) == 5 * dpnp.asnumpy(x)[0, 0] + 1
+
+
 def test_arrays_without_axes_do_not_widen(x):
     scales = dpnp.asarray(np.array([1, 2, 3], "f4"), sycl_queue=x.sycl_queue)
     result = vmap(lambda row, scale: F.astype(row, "float16") * scale)(x, scales)

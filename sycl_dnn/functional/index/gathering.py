@@ -47,20 +47,20 @@ def _check_index_shape(name: str, x: Tensor, axis: int, index: Tensor) -> None:
         )
 
 
-def gathered(name: str, x: Tensor, axis: int, index: Tensor) -> Tensor:
-    """Select elements along an axis by an index of the same rank."""
+def gathered(name: str, x: Tensor, axis: int, index: Tensor, *, wraps: bool = False) -> Tensor:
+    """Select elements along an axis by an index of the same rank; ``wraps`` as of ``selected``."""
     if not index.size:
         return zeros(x.trace, index.shape, x.dtype)
     if not x.ndim:
         x, shape = reshape(x, (1,)), index.shape
-        return reshape(gathered(name, x, 0, reshape(index, (1,))), shape)
+        return reshape(gathered(name, x, 0, reshape(index, (1,)), wraps=wraps), shape)
     _check_index_shape(name, x, axis, index)
     if not x.size:
         raise ValueError(f"{name}: input must have elements to choose, got shape {x.shape}")
     for other, n in enumerate(index.shape):
         if other != axis and n < x.shape[other]:
             x = narrow(x, other, 0, n)
-    return selected(x, index, axis)
+    return selected(x, index, axis, wraps=wraps)
 
 
 @operation
@@ -105,7 +105,7 @@ def take_along_dim(input: Tensor, indices: dpnp.ndarray, dim: int | None = None)
     ----------
     input : array of any shape and dtype
     indices : array of int32 or int64
-        Broadcasts with ``input`` except along ``dim``.
+        Broadcasts with ``input`` except along ``dim``; negative ones count from the end.
     dim : int, optional
         By default both arrays are flattened.
 
@@ -129,7 +129,7 @@ def take_along_dim(input: Tensor, indices: dpnp.ndarray, dim: int | None = None)
     indices = check_index(name, "indices", indices)
     if dim is None:
         flat = reshape(input, (input.size,))
-        return gathered(name, flat, 0, reshape(indices, (indices.size,)))
+        return gathered(name, flat, 0, reshape(indices, (indices.size,)), wraps=True)
     axis = check_axis(name, dim, input.ndim)
     if indices.ndim != input.ndim:
         raise ValueError(f"{name}: indices must have {input.ndim} axes, got {indices.shape}")
@@ -144,7 +144,7 @@ def take_along_dim(input: Tensor, indices: dpnp.ndarray, dim: int | None = None)
     x, index = (
         spread(t, (*rest[:axis], t.shape[axis], *rest[axis + 1 :])) for t in (input, indices)
     )
-    return gathered(name, x, axis, index)
+    return gathered(name, x, axis, index, wraps=True)
 
 
 @operation

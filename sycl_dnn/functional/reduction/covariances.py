@@ -64,7 +64,7 @@ def cov(
         centered = sub(x, mean(x, 1, True))
         product = matmul(centered, transpose(centered, (1, 0)))
         result = div(product, max(x.shape[1] - correction, 0))
-        return result if input.ndim == 2 else reshape(result, ())
+        return result if result.size != 1 else reshape(result, ())
     weights = given[0] if len(given) == 1 else mul(*given)
     total = sum(weights)
     centered = sub(x, div(sum(mul(x, weights), 1, True), total))
@@ -72,7 +72,7 @@ def cov(
     divisor = sub(total, mul(lost, correction)) if shares is not None else sub(total, correction)
     product = matmul(mul(centered, weights), transpose(centered, (1, 0)))
     result = div(product, clamp(divisor, min=0.0))
-    return result if input.ndim == 2 else reshape(result, ())
+    return result if result.size != 1 else reshape(result, ())
 
 
 @operation
@@ -87,7 +87,7 @@ def corrcoef(input: Tensor) -> Tensor:
         Any real dtype except bool; integers become float32.
     """
     matrix = cov(_variables("corrcoef", input))
-    if input.ndim < 2:
+    if not matrix.ndim:
         return div(matrix, matrix)
     spread = sqrt(diagonal(matrix))
     n = spread.size

@@ -87,3 +87,12 @@ def test_masks_take_one_value(queue):
     zero = dpnp.zeros(1, dtype="f4", sycl_queue=queue)
     np.testing.assert_array_equal(F.index_put(x, (x > 2,), zero).asnumpy(), [[1, 2], [0, 0]])
     np.testing.assert_array_equal(F.index_put(x, (x[:, 0] > 2,), zero).asnumpy(), [[1, 2], [0, 0]])
+
+
+def test_negative_indices_of_take_along_dim_count_from_the_end(queue):
+    x = dpnp.arange(6, dtype="f4", sycl_queue=queue).reshape(2, 3)
+    index = dpnp.asarray([[-1, 0], [1, -3]], sycl_queue=queue)
+    assert F.take_along_dim(x, index, 1).tolist() == [[2.0, 0.0], [4.0, 3.0]]
+    assert F.take_along_dim(x, index).tolist() == [5.0, 0.0, 1.0, 3.0]
+    grad = sycl_dnn.grad(lambda x: F.sum(F.take_along_dim(x, index, 1)))(x)
+    assert grad.tolist() == [[1.0, 0.0, 1.0], [1.0, 1.0, 0.0]]

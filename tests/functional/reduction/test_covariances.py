@@ -31,6 +31,14 @@ def test_covariances_with_weights(queue):
     assert found.ravel().tolist() == pytest.approx([0.16, -0.48, -0.48, 1.44], abs=1e-6)
 
 
+def test_one_row_is_one_variable(queue):
+    row = dpnp.asarray([[1.0, 2.0, 6.0]], dtype="f4", sycl_queue=queue)
+    for function in (F.cov, F.corrcoef):
+        assert function(row).shape == ()
+        assert float(function(row)) == pytest.approx(float(function(row[0])))
+    assert F.cov(row, fweights=dpnp.asarray([1, 2, 0], sycl_queue=queue)).shape == ()
+
+
 def test_differences_of_bools_and_integers(queue):
     x = dpnp.asarray([3, 1, 1], sycl_queue=queue)
     assert F.diff(x).asnumpy().tolist() == [-2, 0]
