@@ -21,11 +21,20 @@ from sycl_dnn.ir.node import Node, number
 from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops import shape as nodes
-from sycl_dnn.ops.arithmetic import EQ, MAXIMUM, NE, STOP_GRADIENT, cast, where
+from sycl_dnn.ops.arithmetic import (
+    EQ,
+    LOGICAL_OR,
+    MAXIMUM,
+    NE,
+    STOP_GRADIENT,
+    cast,
+    where,
+)
 from sycl_dnn.ops.creation import full, iota
 from sycl_dnn.ops.scan import CUMSUM
-from sycl_dnn.ops.selection import SCATTER_ADD, gathered, narrow
+from sycl_dnn.ops.selection import SCATTER_ADD, SCATTER_MAX, SCATTER_MIN, gathered, narrow
 from sycl_dnn.ops.shape import SUM
+from sycl_dnn.trace.pointwise import zeros
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import reshape
 
@@ -158,8 +167,6 @@ def _check_bags(input: Tensor, offsets: Tensor | None, mode: str, include_last: 
     if offsets.ndim != 1 or offsets.size < include_last:
         rule = "have 1 axis" + " and an entry" * include_last
         raise ValueError(f"{name}: offsets must {rule}, got shape {offsets.shape}")
-    if mode == "max":
-        raise ValueError(f"{name}: mode must be 'sum' or 'mean' for offsets, got 'max'")
 
 
 def _check_factors(input: Tensor, weight: Tensor, factors: Tensor | None, mode: str) -> None:
@@ -190,6 +197,22 @@ def _numbers_of_bags(offsets: Node, size: int) -> Node:
         full(1, (n, 1), "int64"), nodes.reshape(offsets, (n, 1)), axis=0, shape=(size + 1, 1)
     )
     return narrow(CUMSUM(begins, axis=0, is_reversed=False), 0, 0, size) - number(1, "int64")
+
+
+def _maxima_between(rows: Node, index: Node, offsets: Node, n_bags: int, padding: Any) -> Node:
+    """Return the maxima of listed bags (B, D), read from the first row that has one; 0 for none."""
+    n, shape = rows.shape[0], (n_bags, rows.shape[1])
+    bags = _numbers_of_bags(offsets, n)
+    if padding is not None:
+        is_row = NE(nodes.reshape(index, bags.shape), number(padding, index.dtype))
+        bags = where(is_row, bags, number(-1, bags.dtype))
+    wide = cast(STOP_GRADIENT(rows), dtypes.wide(rows.dtype))
+    highest = SCATTER_MAX(full(-math.inf, shape, wide.dtype), wide, bags, axis=0)
+    # NaN is the maximum of its bag.
+    is_highest = LOGICAL_OR(EQ(wide, gathered(highest, bags, 0)), NE(wide, wide))
+    numbers = nodes.reshape(iota(n, dtype="int64"), (n, 1))
+    places = where(is_highest, numbers, number(n, "int64"))
+    return gathered(rows, SCATTER_MIN(full(n, shape, "int64"), places, bags, axis=0), 0)
 
 
 def _sums(rows: Node, counts: Node, offsets: Node | None, n_bags: int) -> tuple[Node, Node]:
@@ -227,7 +250,7 @@ def embedding_bag(
     offsets : array (B,) of int32 or int64, optional
         Where each bag of an input (N,) begins. Bags may be empty; their result is 0.
     mode : {"mean", "sum", "max"}
-        ``"max"`` requires an input (B, L); of equal rows the first has the gradient.
+        Of equal maxima the first has the gradient.
     per_sample_weights : array of input's shape, optional
         Factors of the rows; only for sums.
     include_last_offset : bool
@@ -259,9 +282,15 @@ def embedding_bag(
     _check_bags(input, offsets, mode, include_last_offset)
     _check_factors(input, weight, per_sample_weights, mode)
     rows = _rows(input, weight, padding_idx, False)
-    if mode == "max":
-        return _maxima(rows, input, padding_idx)
     n_bags = input.shape[0] if offsets is None else offsets.size - include_last_offset
+    if mode == "max" and offsets is None:
+        return _maxima(rows, input, padding_idx)
+    if mode == "max":
+        if not input.size:
+            return zeros(weight.trace, (n_bags, weight.shape[1]), str(weight.dtype))
+        return computed(
+            lambda *nodes: _maxima_between(*nodes, n_bags, padding_idx), rows, input, offsets
+        )
 
     def reduced(rows: Node, index: Node, *others: Node) -> Node:
         wide, supply = dtypes.wide(rows.dtype), iter(others)

@@ -260,6 +260,12 @@ def attribute_of(value: ModuleArray, ids: Mapping[int, bool], path: str) -> Any:
     return None
 
 
+def leads_to_modules(kind: type) -> bool:
+    """Whether attributes of a user's class are modules, which copies of a module share."""
+    owners = [c for c in kind.__mro__ if not code_facts.is_library(c.__module__)]
+    return any(is_module(v) for owner in owners for v in vars(owner).values())
+
+
 def methods_of(kind: type, first: str = "forward") -> list[Any]:
     """Return a method of a user's class and the methods that it calls by name."""
     pending, methods, names = [first], [], {first}

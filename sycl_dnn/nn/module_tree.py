@@ -206,6 +206,7 @@ class _Walk:
             methods = held_objects.methods_of(kind)
             # With the methods, guards read the attributes of the class that their code names.
             self.held += [kind, *methods] if methods else []
+            self.is_opaque |= held_objects.leads_to_modules(kind)
 
     def _encoded(self, owner: Any, name: str, value: Any, path: str) -> tuple[Any, Maker | None]:
         """Return the identity of a hyper-parameter, and its maker if it is built from leaves."""
@@ -231,6 +232,7 @@ class _Walk:
             self.is_lasting, self.is_opaque = False, self.is_opaque or value.dtype.hasobject
             return (kind, value.dtype.str, value.shape, value.tobytes()), None
         if isinstance(value, type) or arguments.operation_of(value) is not None:
+            self.is_opaque |= isinstance(value, type) and held_objects.leads_to_modules(value)
             return value, None
         if isinstance(value, (set, frozenset)):
             self.is_lasting &= kind is frozenset

@@ -166,3 +166,23 @@ def test_infinite_maxima_and_the_first_of_equal_rows(queue):
     y, pullback = sycl_dnn.vjp(lambda w: F.embedding_bag(i, w, mode="max", padding_idx=2), w)
     assert y.tolist() == [[-np.inf, 1], [0, 0]]
     assert pullback(dpnp.ones_like(y))[0].tolist() == [[1, 1], [0, 0], [0, 0]]
+
+
+@pytest.mark.parametrize("is_compiled", [False, True])
+def test_maxima_of_listed_bags(queue, is_compiled):
+    table = np.array([[1, -2], [1, 5], [3, np.nan], [-np.inf, 0]], "f4")
+    # Bags: equal rows, empty, padding alone, padding and minus infinity, NaN.
+    indices, offsets = [0, 1, 0, 2, 2, 3, 1, 3], [0, 3, 3, 4, 6, 8]
+    i, o = (dpnp.asarray(a, sycl_queue=queue) for a in (indices, offsets))
+    w = to_device(table, "float32", queue)
+
+    def bags(w, i, o):
+        return F.embedding_bag(i, w, o, mode="max", padding_idx=2, include_last_offset=True)
+
+    run = sycl_dnn.compile(bags) if is_compiled else bags
+    assert run(w, i, o).tolist() == [[1, 5], [0, 0], [0, 0], [-np.inf, 0], [1, 5]]
+    factors = dpnp.asarray([1, 10], dtype="f4", sycl_queue=queue)
+    grad = sycl_dnn.grad(lambda w: F.sum(run(w, i, o) * factors))(w)
+    assert grad.tolist() == [[1, 0], [1, 20], [0, 0], [1, 10]]
+    assert np.isnan(dpnp.asnumpy(F.embedding_bag(i, w, o, mode="max"))[2, 1])
+    assert F.embedding_bag(i[:0], w, o[:1] * 0, mode="max").tolist() == [[0, 0]]

@@ -248,6 +248,8 @@ OPAQUE = {
     "key": "net.names = {net.layer: 1}; net.run = lambda x: next(iter(net.names))(x)",
     "attribute of a function": (
         "def of(x): return of.own(x)\nof.own = net.layer; net.run = lambda x: of(x)"),
+    "attribute of a class": (
+        "net.kind = type('Kind', (), {'own': net.layer}); net.run = lambda x: net.kind.own(x)"),
 }  # fmt: skip
 
 
@@ -260,6 +262,15 @@ def test_objects_that_are_not_copied_are_refused_where_they_would_lead_to_old_pa
         with pytest.raises(TypeError, match=r"layer\.weight must be reached through self"):
             call(net, x)
     for call in (loss, sycl_dnn.compile(loss)):
+        with pytest.raises(TypeError, match=r"layer\.weight must be reached through self"):
+            call(other, x)
+
+
+def test_a_copy_cannot_reach_old_parameters_by_its_own_class(x):
+    net = OfClass()
+    other = sycl_dnn.tree.map(lambda p: p * 0, net)
+    for call in (loss, sycl_dnn.compile(loss)):
+        assert float(call(net, x)) > 0
         with pytest.raises(TypeError, match=r"layer\.weight must be reached through self"):
             call(other, x)
 
