@@ -117,7 +117,8 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     bins : int
         At least 1.
     min, max : number
-        Range of the intervals; if they are equal, that of the elements. Others are not counted.
+        Range of the intervals; if they are equal, that of the elements, and counts are NaN if it is
+        not finite. Elements outside the range are not counted.
 
     Returns
     -------
@@ -140,7 +141,7 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     if not (math.isfinite(min) and math.isfinite(max) and min <= max):
         raise ValueError(f"histc: max must be finite and at least min, got {min} and {max}")
     wide = dtypes.wide(str(input.dtype))
-    counts = zeros(input.trace, (bins,), wide)
+    counts = zeros(input.trace, (bins,), "int64")  # float32 would stop at 2**24
     if not input.size:
         return converted(counts, str(input.dtype))
 
@@ -160,7 +161,14 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
         return ops.cast(ops.where(is_inside, at, broadcast_to(number(-1, wide), v.shape)), "int64")
 
     flat = reshape(input, (input.size,))
-    ones = computed(lambda v: full(1, v.shape, wide), flat)
-    return converted(
-        written(counts, ones, computed(place, flat), 0, is_added=True), str(input.dtype)
-    )
+    ones = computed(lambda v: full(1, v.shape, "int64"), flat)
+    counts = written(counts, ones, computed(place, flat), 0, is_added=True)
+    result = converted(counts, str(input.dtype))
+    if min != max:
+        return result
+
+    def limited(found: Node, v: Node) -> Node:
+        ends = [ops.ISFINITE(extreme(v, axes=(0,))) for extreme in (MIN, MAX)]
+        return ops.where(ops.LOGICAL_AND(*ends), found, number(math.nan, found.dtype))
+
+    return computed(limited, result, flat)

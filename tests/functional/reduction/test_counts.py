@@ -35,5 +35,13 @@ def test_numbers_outside_the_range_are_not_counted(queue):
     assert sycl_dnn.compile(lambda x: F.histc(x, 2, 0, 1))(x).tolist() == [1, 2]
     assert F.histc(x[:0], 2).tolist() == [0, 0]
     assert F.histc(x[1:3] * 0, 3).tolist() == [0, 2, 0]
+    for part in (x, x[:6], x[6:]):
+        assert np.isnan(F.histc(part, 3).asnumpy()).all()
     with pytest.raises(TypeError, match="bincount: input must be an array with values"):
         sycl_dnn.compile(F.bincount)(F.astype(x[1:3], "int64"))
+
+
+def test_histograms_count_beyond_the_integers_of_float32(queue):
+    n = 2**24 + 6
+    ones = dpnp.broadcast_to(dpnp.ones(1, dtype="f4", sycl_queue=queue), (n,))
+    assert F.histc(ones, 1, 0, 2).tolist() == [n]
