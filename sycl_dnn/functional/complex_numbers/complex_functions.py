@@ -137,7 +137,7 @@ def _sqrt(z: Parts) -> Parts:
     zero, one = number(0, size.dtype), number(1, size.dtype)
     is_zero, is_left = ops.EQ(size, zero), ops.LT(z.real, zero)
     # The larger part first: the other is a quotient by it.
-    larger = ops.SQRT(ops.where(is_zero, one, (size + ops.ABS(z.real)) * 0.5))
+    larger = ops.SQRT(ops.where(is_zero, one, size * 0.5 + ops.ABS(z.real) * 0.5))
     smaller = ops.ABS(z.imag) / (larger * 2)
     real = ops.where(is_left, smaller, larger)
     imag = ops.where(is_left, larger, smaller)

@@ -419,3 +419,9 @@ def test_each_listed_function_is_tested():
     called = set(re.findall(r"(\w+)\(", " ".join(CALLS)))
     others = {"astype", "stop_gradient", "empty_like", "full_like", "eigh", "eigvalsh"}
     assert MOVING - set(F.fft.__all__) <= called | others
+
+
+def test_roots_of_the_largest_numbers(queue):
+    z = np.array([3e38, -3e38, 3e38j, 2e38 + 2e38j], "c8")
+    roots = dpnp.asnumpy(F.sqrt(dpnp.asarray(z, sycl_queue=queue)))
+    np.testing.assert_allclose(roots, np.sqrt(z.astype("c16")), rtol=1e-6)
