@@ -10,7 +10,10 @@
 #include "base/errors.hpp"
 #include "program/host_recurrence.hpp"
 #include "program/host_rows.hpp"
+#include "program/host_tile.hpp"
 #include "program/host_weights.hpp"
+#include "program/host_windows.hpp"
+#include "program/second_thread.hpp"
 
 namespace sycl_dnn {
 
@@ -18,52 +21,6 @@ namespace {
 
 using operation = HostSequence::operation;
 using function = HostSequence::function;
-
-// A loop: calls of memcpy would take longer than copies of few elements.
-inline void copy(const float *x, int64_t n, float *y) {
-    int64_t i = 0;
-    for (; i + 4 <= n; i += 4) std::memcpy(y + i, x + i, 4 * sizeof *y);
-    for (; i < n; ++i) y[i] = x[i];
-}
-
-// Rows of a result in memory of the thread, `step` apart, of which n columns count.
-class Tile {
-  public:
-    Tile(int64_t n, int64_t step)
-        : n(n), step(step), most(std::max<int64_t>(4, elements / step / 4 * 4)) {
-        rows = scratch(1, most * step).data();
-    }
-
-    // Memory for the next `count` rows, no more than there is room for.
-    float *next(int64_t count = 1) { return rows + (n_rows += count) * step - count * step; }
-    int64_t room() const { return most - n_rows; }
-
-    // Applies the functions, and writes the rows from an element of the result on, `dst_step`
-    // apart.
-    void finish(const operation &o, float *const *arrays, int64_t at, int64_t dst_step) {
-        for (const function &f : o.functions)
-            if (f.operand < 0)
-                f.apply(rows, n_rows * step, f.alpha, f.beta);
-            else
-                for (int64_t r = 0; r < n_rows; ++r)
-                    f.combine(rows + r * step,
-                              arrays[f.operand] + (f.alpha ? at + r * dst_step : 0), n);
-        float *y = arrays[o.arrays.size() - 1] + at;
-        if (step == n && dst_step == n)
-            std::memcpy(y, rows, n_rows * n * sizeof *y);
-        else
-            for (int64_t r = 0; r < n_rows; ++r) copy(rows + r * step, n, y + r * dst_step);
-        n_rows = 0;
-    }
-
-    int64_t count() const { return n_rows; }
-
-  private:
-    static constexpr int64_t elements = 2048;
-
-    int64_t n, step, most, n_rows = 0;
-    float *rows;
-};
 
 // Calls f with the elements before `Steps` arrays for each index of axes, which are rows of a size
 // and the steps of the arrays.
@@ -87,205 +44,75 @@ void for_each_place(const int64_t *axes, size_t n_axes, F f) {
 
 // --- Products
 
-// arrays: src, weights, bias, operands, dst. sizes: rows, n, k; step between rows of src; elements
-// before the source that the first row begins, elements of a source; steps of the weights along k
-// and n, and between rows of dst; then for each axis of batches its size, and the steps of src,
-// weights and dst. Elements outside the source are 0.
-void multiply(const operation &o, float *const *arrays) {
-    const int64_t *s = o.sizes.data();
-    const int64_t rows = s[0], n = s[1], k = s[2], step = s[3], lead = s[4], length = s[5];
+// sizes: rows, n, k; step between rows of src; elements before the source that the first row
+// begins, elements of a source; steps of the weights along k and n, and between rows of dst; then
+// for each axis of batches its size, and the steps of src, weights and dst. Elements outside the
+// source are 0.
+struct Product {
+    int64_t rows, n, k, step, lead, length, k_step, n_step, dst_step;
+
+    static constexpr size_t n_sizes = 9;
+    explicit Product(const operation &o) { std::memcpy(this, o.sizes.data(), sizeof *this); }
+};
+static_assert(sizeof(Product) == Product::n_sizes * sizeof(int64_t));
+
+// The rows from one to another; `places` are the elements before those of src, weights and dst.
+void multiply_rows(const operation &o, const Product &p, float *const *arrays,
+                   const std::array<int64_t, 3> &places, const Weights &weights, int64_t n,
+                   int64_t begin, int64_t end) {
     // The first row that is not all in the source from one on.
-    const int64_t end_of_whole = step > 0 ? std::min(rows, (length + lead - k) / step + 1) : rows;
-    for_each_place<3>(s + 9, (o.sizes.size() - 9) / 4, [&](const auto &places) {
-        const Weights weights(arrays[1] + places[1], s[6], s[7], n, k, rows);
-        Tile tile(n, weights.columns());
-        for (int64_t r = 0; r < rows;) {
-            const int64_t whole = r * step >= lead ? std::min(end_of_whole - r, tile.room()) : 0;
-            const int64_t count = whole >= 4 ? whole / 4 * 4 : 1;
-            const int64_t first = std::max<int64_t>(0, lead - r * step);
-            const int64_t last = std::max(first, std::min(k, length + lead - r * step));
-            const float *x = arrays[0] + places[0] + r * step - lead + first;
-            const int64_t start = 0;
-            weights.times(x, step, {1, last - first, &start}, first, count, arrays[2],
-                          tile.next(count));
-            r += count;
-            if (r == rows || tile.room() < 4)
-                tile.finish(o, arrays, places[2] + (r - tile.count()) * s[8], s[8]);
-        }
+    const int64_t end_of_whole =
+        p.step > 0 ? std::min(end, (p.length + p.lead - p.k) / p.step + 1) : end;
+    Tile tile(n, weights.columns());
+    for (int64_t r = begin; r < end;) {
+        const int64_t whole = r * p.step >= p.lead ? std::min(end_of_whole - r, tile.room()) : 0;
+        const int64_t count = whole >= 4 ? whole / 4 * 4 : 1;
+        const int64_t first = std::max<int64_t>(0, p.lead - r * p.step);
+        const int64_t last = std::max(first, std::min(p.k, p.length + p.lead - r * p.step));
+        const float *x = arrays[0] + places[0] + r * p.step - p.lead + first;
+        const int64_t start = 0;
+        weights.times(x, p.step, {1, last - first, &start}, first, count, arrays[2],
+                      tile.next(count));
+        r += count;
+        if (r == end || tile.room() < 4)
+            tile.finish(o, arrays, places[2] + (r - tile.count()) * p.dst_step, p.dst_step);
+    }
+}
+
+// A product of few rows, by columns.
+void multiply_few_rows(const operation &o, const Product &p, float *const *arrays) {
+    constexpr int64_t group = 64;
+    in_parts((p.n + group - 1) / group, p.rows * p.k * group, [&](int64_t begin, int64_t end) {
+        const int64_t first = begin * group, n = std::min(p.n, end * group) - first;
+        std::vector<float *> of_columns(arrays, arrays + o.arrays.size());
+        for (size_t i = 2; i < of_columns.size(); ++i)
+            if (of_columns[i]) of_columns[i] += first;
+        const Weights weights(arrays[1] + first * p.n_step, p.k_step, p.n_step, n, p.k, p.rows);
+        multiply_rows(o, p, of_columns.data(), {}, weights, n, 0, p.rows);
     });
 }
 
-// --- Windows of images
-
-// sizes: batches, channels, n; for rows and columns, how many the source and the result have, size,
-// stride and dilation of the window, and padding before; steps between batches, rows and pixels of
-// src and of dst; steps of the weights along k and n.
-struct Windows {
-    struct axis {
-        int64_t n, n_results, size, stride, dilation, padding;
-        int64_t source(int64_t result, int64_t i) const {
-            return result * stride + i * dilation - padding;
-        }
-        // The elements of a window from the first one in the source to that after the last one.
-        int64_t first(int64_t result) const {
-            return std::max<int64_t>(0, (padding - result * stride + dilation - 1) / dilation);
-        }
-        int64_t last(int64_t result) const {
-            const int64_t inside = n - source(result, 0);
-            return inside > 0 ? std::min(size, (inside + dilation - 1) / dilation) : 0;
-        }
-        bool is_whole(int64_t result) const {
-            return source(result, 0) >= 0 && source(result, size - 1) < n;
-        }
-    };
-    int64_t batches, channels, n;
-    axis rows, columns;
-    int64_t src_steps[3], dst_steps[3], k_step, n_step;
-
-    static constexpr size_t n_sizes = 23;
-    explicit Windows(const operation &o) { std::memcpy(this, o.sizes.data(), sizeof *this); }
-
-    int64_t n_pixels() const { return rows.size * columns.size; }
-    int64_t place(int64_t row, int64_t column) const {
-        return row * src_steps[1] + column * src_steps[2];
-    }
-    int64_t dst_place(int64_t batch, int64_t row, int64_t column) const {
-        return batch * dst_steps[0] + row * dst_steps[1] + column * dst_steps[2];
-    }
-    int64_t src_place(int64_t row, int64_t column) const {
-        return place(rows.source(row, 0), columns.source(column, 0));
-    }
-
-    // The windows from a result on, in its row, that are all in the source.
-    int64_t n_whole(int64_t row, int64_t column) const {
-        if (!rows.is_whole(row) || !columns.is_whole(column)) return 0;
-        const int64_t last = (columns.n - columns.source(0, columns.size - 1) - 1) / columns.stride;
-        return std::min(columns.n_results, last + 1) - column;
-    }
-    // The elements from the first pixel of a window to each.
-    std::vector<int64_t> starts() const {
-        std::vector<int64_t> result;
-        for (int64_t i = 0; i < rows.size; ++i)
-            for (int64_t j = 0; j < columns.size; ++j)
-                result.push_back(place(i * rows.dilation, j * columns.dilation));
-        return result;
-    }
-};
-static_assert(sizeof(Windows) == Windows::n_sizes * sizeof(int64_t));
-
-// Copies a window, with 0 for pixels outside the source.
-void gather(const Windows &w, const float *x, int64_t row, int64_t column, float *y) {
-    const int64_t first = w.columns.first(column), last = w.columns.last(column);
-    const int64_t n_row = w.columns.size * w.channels;
-    std::fill_n(y, w.rows.size * n_row, 0.0f);
-    const bool is_joined = w.columns.dilation == 1 && w.src_steps[2] == w.channels;
-    for (int64_t i = w.rows.first(row); i < w.rows.last(row); ++i) {
-        const float *from = x + w.place(w.rows.source(row, i), w.columns.source(column, first));
-        float *to = y + i * n_row + first * w.channels;
-        if (is_joined && first < last)
-            copy(from, (last - first) * w.channels, to);
-        else
-            for (int64_t j = first; j < last; ++j, to += w.channels)
-                copy(from + (j - first) * w.columns.dilation * w.src_steps[2], w.channels, to);
-    }
-}
-
 // arrays: src, weights, bias, operands, dst.
-void convolve(const operation &o, float *const *arrays) {
-    const Windows w(o);
-    const int64_t k = w.n_pixels() * w.channels, n_columns = w.columns.n_results, zero = 0;
-    const int64_t many = 1 << 20;  // rows: so that the weights are copied if they are turned
-    const Weights weights(arrays[1], w.k_step, w.n_step, w.n, k, many);
-    const bool is_joined = w.columns.dilation == 1 && w.src_steps[2] == w.channels;
-    std::vector<int64_t> starts = w.starts();
-    host_rows::segments parts{w.n_pixels(), w.channels, starts.data()};
-    if (is_joined) {  // pixels of a row follow each other
-        for (int64_t i = 0; i < w.rows.size; ++i) starts[i] = starts[i * w.columns.size];
-        parts = {w.rows.size, w.columns.size * w.channels, starts.data()};
+void multiply(const operation &o, float *const *arrays) {
+    const Product p(o);
+    const size_t n_axes = (o.sizes.size() - Product::n_sizes) / 4;
+    if (!n_axes && p.rows < 4) return multiply_few_rows(o, p, arrays);
+    if (!n_axes) {
+        const Weights weights(arrays[1], p.k_step, p.n_step, p.n, p.k, p.rows);
+        return in_parts((p.rows + 3) / 4, 4 * p.n * p.k, [&](int64_t begin, int64_t end) {
+            const int64_t last = std::min(4 * end, p.rows);
+            multiply_rows(o, p, arrays, {}, weights, p.n, 4 * begin, last);
+        });
     }
-    float *gathered = scratch(2, 4 * k).data();
-    Tile tile(w.n, weights.columns());
-    for (int64_t batch = 0; batch < w.batches; ++batch)
-        for (int64_t row = 0; row < w.rows.n_results; ++row)
-            for (int64_t c = 0; c < n_columns;) {
-                const float *x = arrays[0] + batch * w.src_steps[0];
-                const int64_t whole = std::min(w.n_whole(row, c), tile.room());
-                const int64_t count = whole >= 4 ? whole / 4 * 4 : c + 4 <= n_columns ? 4 : 1;
-                float *y = tile.next(count);
-                if (whole >= count)
-                    weights.times(x + w.src_place(row, c), w.columns.stride * w.src_steps[2], parts,
-                                  0, count, arrays[2], y);
-                else {
-                    for (int64_t i = 0; i < count; ++i) gather(w, x, row, c + i, gathered + i * k);
-                    weights.times(gathered, k, {1, k, &zero}, 0, count, arrays[2], y);
-                }
-                c += count;
-                if (c == n_columns || tile.room() < 4)
-                    tile.finish(o, arrays, w.dst_place(batch, row, c - tile.count()),
-                                w.dst_steps[2]);
-            }
-}
-
-// Calls f with the first of some pixels, the step between them, their number, the elements before
-// each pixel of their windows that is inside the source and before its weights, the number of
-// these, and the rows for the results.
-template <class F>
-void by_channel(const operation &o, float *const *arrays, F f) {
-    const Windows w(o);
-    const int64_t step = w.columns.stride * w.src_steps[2];
-    const std::vector<int64_t> starts = w.starts();
-    std::vector<int64_t> of_weights(w.n_pixels()), inner(w.n_pixels()), inner_weights = inner;
-    for (int64_t i = 0; i < w.n_pixels(); ++i) of_weights[i] = i * w.k_step;
-    Tile tile(w.n, w.n);
-    const auto inside = [&](int64_t row, int64_t column) {
-        const int64_t first = w.columns.first(column), last = w.columns.last(column);
-        int64_t count = 0;
-        for (int64_t i = w.rows.first(row), end = w.rows.last(row); i < end; ++i)
-            for (int64_t j = first; j < last; ++j) {
-                inner_weights[count] = of_weights[i * w.columns.size + j];
-                inner[count++] = w.place(w.rows.source(row, i), w.columns.source(column, j));
-            }
-        return count;
-    };
-    for (int64_t batch = 0; batch < w.batches; ++batch)
-        for (int64_t row = 0; row < w.rows.n_results; ++row)
-            for (int64_t c = 0; c < w.columns.n_results;) {
-                const float *x = arrays[0] + batch * w.src_steps[0];
-                const int64_t whole = std::min(w.n_whole(row, c), tile.room());
-                const int64_t count = std::max<int64_t>(whole, 1);
-                float *y = tile.next(count);
-                if (whole)
-                    f(x + w.src_place(row, c), step, count, starts.data(), of_weights.data(),
-                      w.n_pixels(), y);
-                else {
-                    const int64_t n = inside(row, c);
-                    f(x, step, 1, inner.data(), inner_weights.data(), n, y);
-                }
-                c += count;
-                if (c == w.columns.n_results || !tile.room())
-                    tile.finish(o, arrays, w.dst_place(batch, row, c - tile.count()),
-                                w.dst_steps[2]);
-            }
-}
-
-// arrays: src, weights, bias, operands, dst.
-void convolve_depthwise(const operation &o, float *const *arrays) {
-    const auto sum = host_rows::fast().sum_of_products;
-    by_channel(o, arrays,
-               [&](const float *x, int64_t step, int64_t pixels, const int64_t *starts,
-                   const int64_t *of_weights, int64_t count, float *y) {
-                   sum(x, step, pixels, starts, arrays[1], of_weights, count, o.sizes[2], arrays[2],
-                       y);
-               });
-}
-
-// arrays: src, operands, dst.
-void find_greatest(const operation &o, float *const *arrays) {
-    const auto greatest = host_rows::fast().greatest;
-    by_channel(
-        o, arrays,
-        [&](const float *x, int64_t step, int64_t pixels, const int64_t *starts, const int64_t *,
-            int64_t count, float *y) { greatest(x, step, pixels, starts, count, o.sizes[2], y); });
+    std::vector<std::array<int64_t, 3>> all;
+    for_each_place<3>(o.sizes.data() + Product::n_sizes, n_axes,
+                      [&](const auto &places) { all.push_back(places); });
+    in_parts(all.size(), p.rows * p.n * p.k, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+            const Weights weights(arrays[1] + all[i][1], p.k_step, p.n_step, p.n, p.k, p.rows);
+            multiply_rows(o, p, arrays, all[i], weights, p.n, 0, p.rows);
+        }
+    });
 }
 
 // --- Rows
@@ -342,10 +169,10 @@ struct operation_kind {
 };
 
 const operation_kind operation_kinds[] = {
-    {"product", 4, 9, 0, multiply},
-    {"convolution", 4, Windows::n_sizes, 0, convolve},
-    {"depthwise", 4, Windows::n_sizes, 0, convolve_depthwise},
-    {"maximum", 2, Windows::n_sizes, 0, find_greatest},
+    {"product", 4, Product::n_sizes, 0, multiply},
+    {"convolution", 4, n_window_sizes, 0, convolve},
+    {"depthwise", 4, n_window_sizes, 0, convolve_depthwise},
+    {"maximum", 2, n_window_sizes, 0, find_greatest},
     {"mean", 2, 3, 0, average},
     {"scale", 3, 3, 0, scale},
     {"softmax", 2, 2, 0, normalize_powers},
@@ -373,6 +200,19 @@ void find(function &f, const operation &o) {
                                 " is not one that host sequences apply");
 }
 
+// Multiplications of a sequence that are worth a second thread, and those of an operation.
+constexpr int64_t least_of_sequence = 1 << 18;
+
+int64_t work_of(const operation &o) {
+    if (o.kind == "product") {
+        const Product p(o);
+        int64_t work = p.rows * p.n * p.k;
+        for (size_t i = Product::n_sizes; i + 4 <= o.sizes.size(); i += 4) work *= o.sizes[i];
+        return work;
+    }
+    return o.kind == "convolution" || o.kind == "depthwise" ? work_of_windows(o) : 0;
+}
+
 }  // namespace
 
 bool HostSequence::has(int algorithm) { return host_rows::fast().function_of(algorithm); }
@@ -380,6 +220,7 @@ bool HostSequence::has(int algorithm) { return host_rows::fast().function_of(alg
 void HostSequence::append(operation what) {
     const auto run_one = runner_of(what);
     for (function &f : what.functions) find(f, what);
+    work += work_of(what);
     const std::vector<place> arrays = what.arrays;
     steps.push_back({arrays, [run_one, what = std::move(what)](void *const *addresses) {
                          run_one(what, reinterpret_cast<float *const *>(addresses));
@@ -410,6 +251,7 @@ void HostSequence::append(std::shared_ptr<const SpirvInterpreter> kernel, std::v
 }
 
 void HostSequence::run(void *const *addresses) const {
+    const SecondThread second(work >= least_of_sequence);
     std::vector<void *> chosen;
     for (const step &s : steps) {
         chosen.clear();

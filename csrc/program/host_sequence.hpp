@@ -58,6 +58,7 @@ class HostSequence : public HostWork {
         std::function<void(void *const *arrays)> run;
     };
     std::vector<step> steps;
+    int64_t work = 0;  // multiplications
 };
 
 }  // namespace sycl_dnn

@@ -28,8 +28,11 @@ _MAX_ELEMENTS, _MAX_NORMED, _MAX_COPIED = 1 << 16, 1 << 14, 1 << 14
 _NORMALIZATION_FLAGS = normalization_flags.use_scale | normalization_flags.use_shift
 
 
-def operation_of(graph: Graph, node: Node) -> Operation | None:
-    """Return a node as an operation, where constant weights are yet to be packed; else None."""
+def operation_of(graph: Graph, node: Node, factor: int = 1) -> Operation | None:
+    """Return a node as an operation, where constant weights are yet to be packed; else None.
+
+    ``factor`` is that of the limits.
+    """
     if is_kernel(node.primitive):
         return _interpreted(node)
     if "dst_layer" in node.outputs:
@@ -37,35 +40,35 @@ def operation_of(graph: Graph, node: Node) -> Operation | None:
     if not node.has_dst:
         return None
     if node.row == "reorder":
-        return _copy(node)
+        return _copy(node, factor)
     tensors = (*node.inputs.values(), *node.outputs.values())
     if not all(t.dtype == "float32" for t in tensors):
         return None
     if node.row in ("matmul", "convolution_forward"):
-        return product_of(graph, node)
+        return product_of(graph, node, factor)
     reader, most = _READERS.get(node.row, (None, 0))
-    return None if reader is None or node.dst.size > most else reader(node)
+    return None if reader is None or node.dst.size > factor * most else reader(node, factor)
 
 
-def _copy(node: Node) -> Operation | None:
-    copy = copy_of(node.pd) if node.dst.size <= _MAX_COPIED else None
+def _copy(node: Node, factor: int) -> Operation | None:
+    copy = copy_of(node.pd) if node.dst.size <= factor * _MAX_COPIED else None
     return None if copy is None else Operation("copy", (node.inputs["src"],), (node.dst,), copy)
 
 
-def _pool(node: Node) -> Operation | None:
+def _pool(node: Node, factor: int) -> Operation | None:
     src, p = node.inputs["src"], node.params
     if p["algorithm"] is not A.pooling_max:
-        return _mean(node)
+        return _mean(node, factor)
     is_padded = any((*p["padding_l"], *p["padding_r"]))
     if is_padded and any(p["dilation"]):  # where no element of a window may be in the source
         return None
     sizes = windows_of(node, p["kernel"], "dilation")
-    if sizes is None or node.dst.size * math.prod(p["kernel"]) > 2 * _MAX_ELEMENTS:
+    if sizes is None or node.dst.size * math.prod(p["kernel"]) > 2 * factor * _MAX_ELEMENTS:
         return None
     return with_post_ops(node, "maximum", (src,), sizes)
 
 
-def _mean(node: Node) -> Operation | None:
+def _mean(node: Node, factor: int) -> Operation | None:
     src, dst, p = node.inputs["src"].desc, node.dst.desc, node.params
     batches, channels, *lengths = src.dims
     is_padded = any((*p["padding_l"], *p["padding_r"], *p["dilation"]))
@@ -75,12 +78,13 @@ def _mean(node: Node) -> Operation | None:
     steps = zip((src, dst), (n_pixels * channels, channels), strict=True)
     if batches > 1 and any(d.strides[0] != step for d, step in steps if d.is_plain):
         return None
-    if n_pixels * batches * channels > _MAX_ELEMENTS or not (is_by_pixel(src) and is_by_pixel(dst)):
+    is_small = n_pixels * batches * channels <= factor * _MAX_ELEMENTS
+    if not (is_small and is_by_pixel(src) and is_by_pixel(dst)):
         return None
     return with_post_ops(node, "mean", (node.inputs["src"],), (batches, n_pixels, channels))
 
 
-def _scale(node: Node) -> Operation | None:
+def _scale(node: Node, factor: int) -> Operation | None:
     src, factors = node.inputs["src_0"], node.inputs["src_1"]
     if node.params["algorithm"] is not A.binary_mul or src.desc != node.dst.desc:
         return None
@@ -110,7 +114,7 @@ def _rows_of(src: MemoryDesc, factors: MemoryDesc) -> tuple[int, int, int] | Non
     return batches, rows, columns
 
 
-def _softmax(node: Node) -> Operation | None:
+def _softmax(node: Node, factor: int) -> Operation | None:
     src, dims, axis = node.inputs["src"].desc, node.dst.desc.dims, node.params["axis"]
     is_last = math.prod(dims[axis + 1 :]) == 1
     if node.params["algorithm"] is not A.softmax_accurate or not is_last:
@@ -122,7 +126,7 @@ def _softmax(node: Node) -> Operation | None:
     return with_post_ops(node, "softmax", (node.inputs["src"],), sizes, is_by_channel=False)
 
 
-def _layer_norm(node: Node) -> Operation | None:
+def _layer_norm(node: Node, factor: int) -> Operation | None:
     src, p = node.inputs["src"], node.params
     is_plain = p["flags"] | _NORMALIZATION_FLAGS == _NORMALIZATION_FLAGS
     if not is_plain or not (_is_row_major(src.desc) and _is_row_major(node.dst.desc)):
@@ -140,7 +144,7 @@ def _is_row_major(desc: MemoryDesc) -> bool:
 
 
 #: By primitive: what reads it, and the most elements of its result.
-_READERS: dict[str, tuple[Callable[[Node], Operation | None], int]] = {
+_READERS: dict[str, tuple[Callable[[Node, int], Operation | None], int]] = {
     "pooling_forward": (_pool, _MAX_ELEMENTS),
     "binary": (_scale, _MAX_ELEMENTS),
     "softmax_forward": (_softmax, _MAX_NORMED),

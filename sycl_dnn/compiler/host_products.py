@@ -30,9 +30,11 @@ _FEW_COLUMNS, _ROWS_FOR_COPIES = 16, 8
 _STEPS = {"product": 6, "convolution": 21, "depthwise": 21}
 
 
-def product_of(graph: Graph, node: Node) -> Operation | None:
+def product_of(graph: Graph, node: Node, factor: int) -> Operation | None:
     """Return a product or convolution as an operation, constant weights yet to be packed."""
-    found = _matrix(node) if node.row == "matmul" else _convolution(node)
+    is_packable = _has_packable_weights(graph, node)
+    factor = factor if is_packable else 1  # others may be copied in each call
+    found = _matrix(node, factor) if node.row == "matmul" else _convolution(node, factor)
     bias = node.inputs.get("bias")
     if found is None:
         return None
@@ -40,7 +42,7 @@ def product_of(graph: Graph, node: Node) -> Operation | None:
     if bias is not None and bias.size != n:
         return None
     operation = with_post_ops(node, kind, (node.inputs["src"], node.inputs[PACKABLE], bias), sizes)
-    if operation is None or _has_packable_weights(graph, node):
+    if operation is None or is_packable:
         return operation
     return _with_plain_weights(graph, node, operation)
 
@@ -49,12 +51,20 @@ def product_of(graph: Graph, node: Node) -> Operation | None:
 _Found = tuple[str, int, tuple[int, ...]]
 
 
-def _is_small(rows: int, n: int, k: int) -> bool:
-    most = _MAX_OF_FEW_ROWS if rows <= _FEW_ROWS else _MAX_PRODUCT
+def _is_small(rows: int, n: int, k: int, factor: int) -> bool:
+    most = factor * (_MAX_OF_FEW_ROWS if rows <= _FEW_ROWS else _MAX_PRODUCT)
     return rows * n * k > 0 and rows * max(n, _FEW_COLUMNS) * k <= most
 
 
-def _matrix(node: Node) -> _Found | None:
+def work_of(node: Node) -> int:
+    """Return the multiplications of a product or convolution; 0 of others."""
+    if node.row not in ("matmul", "convolution_forward"):
+        return 0
+    dims = node.inputs[PACKABLE].desc.dims
+    return node.dst.size * (dims[-2] if node.row == "matmul" else math.prod(dims[1:]))
+
+
+def _matrix(node: Node, factor: int) -> _Found | None:
     """Return the sizes of a product of matrices, or of several along leading axes."""
     src, weights, dst = node.inputs["src"].desc, node.inputs[PACKABLE].desc, node.dst.desc
     if not (src.is_plain and dst.is_plain):
@@ -64,7 +74,7 @@ def _matrix(node: Node) -> _Found | None:
     if (k > 1 and inner != 1) or (n > 1 and dst_inner != 1):
         return None
     batches = [a for a, size in enumerate(dst.dims[:-2]) if size > 1]
-    if not _is_small(rows * math.prod(dst.dims[:-2]), n, k):
+    if not _is_small(rows * math.prod(dst.dims[:-2]), n, k, factor):
         return None
     if not weights.is_plain and any(size > 1 for size in weights.dims[:-2]):
         return None
@@ -75,13 +85,14 @@ def _matrix(node: Node) -> _Found | None:
     return "product", n, tuple(sizes)
 
 
-def _convolution(node: Node) -> _Found | None:
+def _convolution(node: Node, factor: int) -> _Found | None:
     """Return the sizes of a convolution over channels-last memory."""
     src, weights, dst = node.inputs["src"].desc, node.inputs[PACKABLE].desc, node.dst.desc
     kernel, n = weights.dims[2 - len(dst.dims) :], dst.dims[1]
     is_grouped, rows = len(weights.dims) > len(src.dims), math.prod(dst.dims) // max(n, 1)
     k = math.prod(kernel) * (1 if is_grouped else src.dims[1])
-    if not _is_small(rows, n, k) or (is_grouped and rows * n * k > _MAX_DEPTHWISE):
+    is_too_large = is_grouped and rows * n * k > _MAX_DEPTHWISE
+    if is_too_large or not _is_small(rows, n, k, factor):
         return None
     if not is_grouped:
         found = _slid(node) if is_by_pixel(src) and is_by_pixel(dst) else None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Consecutive small primitives as one host task, such as the branch of squeeze-and-excitation.
+"""Consecutive small primitives, such as the branch of squeeze-and-excitation, as one host task.
 
 On a CPU, oneDNN submits a host task for each primitive and divides it among threads, which takes
 longer than a product of a few thousand elements.
@@ -7,16 +7,23 @@ longer than a product of a few thousand elements.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from sycl_dnn._core import engine_kind
+from sycl_dnn._core import cpu_isa, engine_kind, get_effective_cpu_isa
 from sycl_dnn.compiler.constant_values import constant_ids
 from sycl_dnn.compiler.host_operations import operation_of
 from sycl_dnn.compiler.host_post_ops import Operation
-from sycl_dnn.compiler.host_products import with_packed_weights
+from sycl_dnn.compiler.host_products import with_packed_weights, work_of
 from sycl_dnn.compiler.host_recurrence import with_packed_matrices
 from sycl_dnn.compiler.step_graph import Graph, Node
 from sycl_dnn.kernels.launching import host_sequence
+
+#: Factors of the limits, for programs that have no other steps and for runs of several operations:
+#: two threads compute them from the first to the last one, with one submission or none.
+_FACTOR_OF_WHOLE, _FACTOR_OF_RUN, _OPERATIONS_OF_RUN = 10, 2, 6
+#: Most multiplications of such programs, and of each step of them if there are more processors, on
+#: which oneDNN is faster.
+_MAX_WHOLE, _MAX_STEP_ON_SEVERAL = 20_000_000, 1_500_000
 
 
 def run_on_host(graph: Graph) -> None:
@@ -24,21 +31,65 @@ def run_on_host(graph: Graph) -> None:
     if graph.trace.engine.kind is not engine_kind.cpu or graph.trace.policy.kernels == "never":
         return
     # Before changes, after each of which constants would have to be found again.
-    runs = [_packed(graph, run) for run in list(_runs(graph))]
+    runs = [_packed(graph, run) for run in _whole(graph) or list(_runs(graph))]
     for run, copies in runs:
         _replace(graph, run, copies)
     if runs:
         graph.drop_dead()  # weights in oneDNN's layout
 
 
-def _runs(graph: Graph) -> Iterator[dict[Node, Operation]]:
-    """Yield sequences of nodes that the host can compute; constants between them do not count."""
+def _whole(graph: Graph) -> list[dict[Node, Operation]]:
+    """Return all nodes of a program as one sequence; none if it is large or has other nodes."""
+    if not _has_fast_loops():
+        return []
     run: dict[Node, Operation] = {}
+    for node in _variable(graph):
+        operation = _operation_of(graph, node, _FACTOR_OF_WHOLE)
+        if operation is None:
+            return []
+        run[node] = operation
+    n_processors = graph.trace.engine.sycl_device.max_compute_units
+    most = _MAX_WHOLE if n_processors <= 2 else min(_MAX_WHOLE, _MAX_STEP_ON_SEVERAL * len(run))
+    return [run] if _is_worthwhile(run) and sum(map(work_of, run)) <= most else []
+
+
+def _has_fast_loops() -> bool:
+    """Whether the loops of the host are about as fast as oneDNN's."""
+    bits = cpu_isa.avx512_core.value
+    return get_effective_cpu_isa().value & bits == bits
+
+
+def _operation_of(graph: Graph, node: Node, factor: int) -> Operation | None:
+    return operation_of(graph, node, factor) if _is_movable(graph, node) else None
+
+
+def _variable(graph: Graph) -> Iterator[Node]:
+    """Yield the nodes that do not compute constants."""
     constant = constant_ids(graph)
     for node in graph.nodes:
-        if all(id(t.storage) in constant for t in node.outputs.values()):
-            continue
-        operation = operation_of(graph, node) if _is_movable(graph, node) else None
+        if not all(id(t.storage) in constant for t in node.outputs.values()):
+            yield node
+
+
+def _runs(graph: Graph) -> Iterator[dict[Node, Operation]]:
+    """Yield sequences of nodes that the host can compute; constants between them do not count."""
+    n_processors = graph.trace.engine.sycl_device.max_compute_units
+    factor = _FACTOR_OF_RUN if _has_fast_loops() and n_processors <= 2 else 1
+    for run in _consecutive(graph, _variable(graph), factor):
+        n_operations = sum(o.kind not in ("copy", "kernel") for o in run.values())
+        if factor == 1 or n_operations >= _OPERATIONS_OF_RUN:
+            yield run
+        else:
+            yield from _consecutive(graph, run, 1)
+
+
+def _consecutive(
+    graph: Graph, nodes: Iterable[Node], factor: int
+) -> Iterator[dict[Node, Operation]]:
+    """Yield sequences of nodes that the host can compute within limits times a factor."""
+    run: dict[Node, Operation] = {}
+    for node in nodes:
+        operation = _operation_of(graph, node, factor)
         if operation is not None:
             run[node] = operation
             continue

@@ -104,10 +104,10 @@ def test_step_of_an_lstm_is_one_host_task(on_queue):
 
 
 def test_sum_with_what_an_earlier_step_has_written(on_queue):
-    w = [on_queue(*shape) / 20 for shape in ((256, 600), (256, 64), (8, 256))]
+    w = [on_queue(*shape) / 20 for shape in ((256, 5000), (256, 64), (8, 256))]
     report = _compared(
         lambda x, y: F.linear(F.linear(y, w[1]) + F.linear(x, w[0]), w[2]),
-        on_queue(3, 600),
+        on_queue(3, 5000),
         on_queue(3, 64),
         tolerance=1e-5,
     )
@@ -116,13 +116,13 @@ def test_sum_with_what_an_earlier_step_has_written(on_queue):
 
 @pytest.mark.parametrize("is_first", [True, False])
 def test_sources_of_which_an_earlier_step_has_written_a_part(is_first, on_queue):
-    w = [on_queue(*shape) / 20 for shape in ((600, 600), (20, 20), (8, 620))]
+    w = [on_queue(*shape) / 20 for shape in ((2000, 2000), (20, 20), (8, 2020))]
 
     def function(x, y):
         parts = [F.linear(x, w[0]), F.linear(y, w[1])]
         return F.linear(F.cat(parts if is_first else parts[::-1], 1), w[2])
 
-    report = _compared(function, on_queue(1, 600), on_queue(1, 20), tolerance=1e-5)
+    report = _compared(function, on_queue(1, 2000), on_queue(1, 20), tolerance=1e-5)
     assert _rows(report) == ["matmul", "host_sequence"]
 
 
@@ -185,7 +185,7 @@ def test_relu_of_negative_numbers_is_positive_zero(value, on_queue):
     assert not np.signbit(result).any()
 
 
-@pytest.mark.parametrize(("rows", "width"), [(90, 128), (1, 1024)])
+@pytest.mark.parametrize(("rows", "width"), [(90, 512), (1, 2048)])
 def test_large_products_are_left_to_onednn(rows, width, on_queue):
     w, x = on_queue(width, width), on_queue(rows, width)
     compiled = sycl_dnn.compile(lambda x: F.linear(F.relu(F.linear(x, w)), w))
@@ -280,6 +280,34 @@ def test_several_threads_share_a_program(on_queue):
                 wrong.append(number)
 
     in_threads(8, work)
+    assert not wrong
+
+
+def test_programs_of_two_threads_have_the_values_of_one(on_queue):
+    """Parts do not overlap, and calls of several threads compute all of theirs."""
+    first, depthwise = on_queue(24, 3, 3, 3) / 5, on_queue(24, 1, 3, 3) / 3
+    points = on_queue(70, 24, 1, 1) / 5, on_queue(8, 70, 1, 1) / 8
+    last = on_queue(200, 512) / 20
+
+    def function(x):
+        y = F.relu(F.conv2d(x, first, padding=1))
+        y = F.conv2d(F.conv2d(y, depthwise, stride=2, padding=1, groups=24), points[0])
+        y = F.conv2d(F.max_pool2d(y, 2), points[1])
+        return F.linear(F.reshape(y, (x.shape[0], -1)), last)
+
+    compiled = sycl_dnn.compile(function)
+    arrays = [on_queue(n, 3, 32, 32) for n in (1, 1, 2)]
+    for x in arrays:
+        assert "host_sequence" in _rows(_compared(function, x, tolerance=1e-5))
+    expected = [dpnp.asnumpy(compiled(x)) for x in arrays]
+    wrong = []
+
+    def work(number):
+        for _ in range(40):
+            if not np.array_equal(sycl_dnn.asnumpy(compiled(arrays[number])), expected[number]):
+                wrong.append(number)
+
+    in_threads(3, work)
     assert not wrong
 
 

@@ -39,7 +39,7 @@ def _packed(report):
 @pytest.mark.parametrize(("rows", "expected"), [(1, 2), (2, 2), (3, 0)])
 def test_few_rows_use_blocked_weights(rows, expected, dtype, make, queue):
     # Small float32 weights are read as fast in their own layout.
-    n = 70 if dtype else 22_000
+    n = 70 if dtype else 64_000
     w, b, v, x = make(n, 48) / 7, make(n), make(70, n) / n**0.5, make(rows, 48)
     function = lambda a: F.linear(F.gelu(F.linear(a, w, b)), v)  # noqa: E731
     options = {"dtype": dtype, "tolerance": TOLERANCE[dtype]}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+
+#include "program/host_sequence.hpp"
+#include "program/host_weights.hpp"
+#include "program/second_thread.hpp"
+
+namespace sycl_dnn {
+
+// A loop: calls of memcpy would take longer than copies of few elements.
+inline void copy_numbers(const float *x, int64_t n, float *y) {
+    int64_t i = 0;
+    for (; i + 4 <= n; i += 4) std::memcpy(y + i, x + i, 4 * sizeof *y);
+    for (; i < n; ++i) y[i] = x[i];
+}
+
+// Rows of a result in memory of the thread, `step` apart, of which n columns count.
+class Tile {
+  public:
+    Tile(int64_t n, int64_t step)
+        : n(n), step(step), most(std::max<int64_t>(4, elements / step / 4 * 4)) {
+        rows = scratch(1, most * step).data();
+    }
+
+    // Memory for the next `count` rows, no more than there is room for.
+    float *next(int64_t count = 1) { return rows + (n_rows += count) * step - count * step; }
+    int64_t room() const { return most - n_rows; }
+
+    // Applies the functions, and writes the rows from an element of the result on, `dst_step`
+    // apart.
+    void finish(const HostSequence::operation &o, float *const *arrays, int64_t at,
+                int64_t dst_step) {
+        for (const HostSequence::function &f : o.functions)
+            if (f.operand < 0)
+                f.apply(rows, n_rows * step, f.alpha, f.beta);
+            else
+                for (int64_t r = 0; r < n_rows; ++r)
+                    f.combine(rows + r * step,
+                              arrays[f.operand] + (f.alpha ? at + r * dst_step : 0), n);
+        float *y = arrays[o.arrays.size() - 1] + at;
+        if (step == n && dst_step == n)
+            std::memcpy(y, rows, n_rows * n * sizeof *y);
+        else
+            for (int64_t r = 0; r < n_rows; ++r) copy_numbers(rows + r * step, n, y + r * dst_step);
+        n_rows = 0;
+    }
+
+    int64_t count() const { return n_rows; }
+
+  private:
+    static constexpr int64_t elements = 2048;
+
+    int64_t n, step, most, n_rows = 0;
+    float *rows;
+};
+
+// Multiplications of a part of an operation that are worth a second thread.
+constexpr int64_t least_of_part = 1 << 15;
+
+// Calls f with the first lines of parts of an operation, and those after their last ones.
+template <class F>
+void in_parts(int64_t n_lines, int64_t work_of_line, F f) {
+    const int64_t size = std::max<int64_t>(1, least_of_part / std::max<int64_t>(1, work_of_line));
+    SecondThread::each((n_lines + size - 1) / size,
+                       [&](int64_t i) { f(i * size, std::min(n_lines, (i + 1) * size)); });
+}
+
+}  // namespace sycl_dnn

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "program/host_windows.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "program/host_rows.hpp"
+#include "program/host_tile.hpp"
+#include "program/host_weights.hpp"
+
+namespace sycl_dnn {
+
+namespace {
+
+// Each multiplication by channel reads its numbers, and so takes as long as several of a product.
+constexpr int64_t work_by_channel = 8;
+
+// sizes: batches, channels, n; for rows and columns, how many the source and the result have, size,
+// stride and dilation of the window, and padding before; steps between batches, rows and pixels of
+// src and of dst; steps of the weights along k and n.
+struct Windows {
+    struct axis {
+        int64_t n, n_results, size, stride, dilation, padding;
+        int64_t source(int64_t result, int64_t i) const {
+            return result * stride + i * dilation - padding;
+        }
+        // The elements of a window from the first one in the source to that after the last one.
+        int64_t first(int64_t result) const {
+            return std::max<int64_t>(0, (padding - result * stride + dilation - 1) / dilation);
+        }
+        int64_t last(int64_t result) const {
+            const int64_t inside = n - source(result, 0);
+            return inside > 0 ? std::min(size, (inside + dilation - 1) / dilation) : 0;
+        }
+        bool is_whole(int64_t result) const {
+            return source(result, 0) >= 0 && source(result, size - 1) < n;
+        }
+    };
+    int64_t batches, channels, n;
+    axis rows, columns;
+    int64_t src_steps[3], dst_steps[3], k_step, n_step;
+
+    explicit Windows(const HostSequence::operation &o) {
+        std::memcpy(this, o.sizes.data(), sizeof *this);
+    }
+
+    int64_t n_pixels() const { return rows.size * columns.size; }
+    int64_t place(int64_t row, int64_t column) const {
+        return row * src_steps[1] + column * src_steps[2];
+    }
+    int64_t dst_place(int64_t batch, int64_t row, int64_t column) const {
+        return batch * dst_steps[0] + row * dst_steps[1] + column * dst_steps[2];
+    }
+    int64_t src_place(int64_t row, int64_t column) const {
+        return place(rows.source(row, 0), columns.source(column, 0));
+    }
+
+    // The windows from a result on, in its row, that are all in the source.
+    int64_t n_whole(int64_t row, int64_t column) const {
+        if (!rows.is_whole(row) || !columns.is_whole(column)) return 0;
+        const int64_t last = (columns.n - columns.source(0, columns.size - 1) - 1) / columns.stride;
+        return std::min(columns.n_results, last + 1) - column;
+    }
+    // The elements from the first pixel of a window to each.
+    std::vector<int64_t> starts() const {
+        std::vector<int64_t> result;
+        for (int64_t i = 0; i < rows.size; ++i)
+            for (int64_t j = 0; j < columns.size; ++j)
+                result.push_back(place(i * rows.dilation, j * columns.dilation));
+        return result;
+    }
+};
+static_assert(sizeof(Windows) == n_window_sizes * sizeof(int64_t));
+
+// Copies a window, with 0 for pixels outside the source.
+void gather(const Windows &w, const float *x, int64_t row, int64_t column, float *y) {
+    const int64_t first = w.columns.first(column), last = w.columns.last(column);
+    const int64_t n_row = w.columns.size * w.channels;
+    std::fill_n(y, w.rows.size * n_row, 0.0f);
+    const bool is_joined = w.columns.dilation == 1 && w.src_steps[2] == w.channels;
+    for (int64_t i = w.rows.first(row); i < w.rows.last(row); ++i) {
+        const float *from = x + w.place(w.rows.source(row, i), w.columns.source(column, first));
+        float *to = y + i * n_row + first * w.channels;
+        if (is_joined && first < last)
+            copy_numbers(from, (last - first) * w.channels, to);
+        else
+            for (int64_t j = first; j < last; ++j, to += w.channels)
+                copy_numbers(from + (j - first) * w.columns.dilation * w.src_steps[2], w.channels,
+                             to);
+    }
+}
+
+// Calls f with the first of some pixels, the step between them, their number, the elements before
+// each pixel of their windows that is inside the source and before its weights, the number of
+// these, and the rows for the results.
+template <class F>
+void by_channel(const HostSequence::operation &o, float *const *arrays, F f) {
+    const Windows w(o);
+    const int64_t step = w.columns.stride * w.src_steps[2];
+    const std::vector<int64_t> starts = w.starts();
+    std::vector<int64_t> of_weights(w.n_pixels());
+    for (int64_t i = 0; i < w.n_pixels(); ++i) of_weights[i] = i * w.k_step;
+    const int64_t n_lines = w.batches * w.rows.n_results;
+    const int64_t work = work_by_channel * w.columns.n_results * w.n * w.n_pixels();
+    in_parts(n_lines, work, [&](int64_t begin, int64_t end) {
+        std::vector<int64_t> inner(w.n_pixels()), inner_weights = inner;
+        Tile tile(w.n, w.n);
+        const auto inside = [&](int64_t row, int64_t column) {
+            const int64_t first = w.columns.first(column), last = w.columns.last(column);
+            int64_t count = 0;
+            for (int64_t i = w.rows.first(row); i < w.rows.last(row); ++i)
+                for (int64_t j = first; j < last; ++j) {
+                    inner_weights[count] = of_weights[i * w.columns.size + j];
+                    inner[count++] = w.place(w.rows.source(row, i), w.columns.source(column, j));
+                }
+            return count;
+        };
+        for (int64_t line = begin; line < end; ++line) {
+            const int64_t batch = line / w.rows.n_results, row = line % w.rows.n_results;
+            const float *x = arrays[0] + batch * w.src_steps[0];
+            for (int64_t c = 0; c < w.columns.n_results;) {
+                const int64_t whole = std::min(w.n_whole(row, c), tile.room());
+                const int64_t count = std::max<int64_t>(whole, 1);
+                float *y = tile.next(count);
+                if (whole)
+                    f(x + w.src_place(row, c), step, count, starts.data(), of_weights.data(),
+                      w.n_pixels(), y);
+                else {
+                    const int64_t n = inside(row, c);
+                    f(x, step, 1, inner.data(), inner_weights.data(), n, y);
+                }
+                c += count;
+                if (c == w.columns.n_results || !tile.room())
+                    tile.finish(o, arrays, w.dst_place(batch, row, c - tile.count()),
+                                w.dst_steps[2]);
+            }
+        }
+    });
+}
+
+}  // namespace
+
+// arrays: src, weights, bias, operands, dst.
+void convolve(const HostSequence::operation &o, float *const *arrays) {
+    const Windows w(o);
+    const int64_t k = w.n_pixels() * w.channels, n_columns = w.columns.n_results, zero = 0;
+    const int64_t many = 1 << 20;  // rows: so that the weights are copied if they are turned
+    const Weights weights(arrays[1], w.k_step, w.n_step, w.n, k, many);
+    const bool is_joined = w.columns.dilation == 1 && w.src_steps[2] == w.channels;
+    std::vector<int64_t> starts = w.starts();
+    host_rows::segments parts{w.n_pixels(), w.channels, starts.data()};
+    if (is_joined) {  // pixels of a row follow each other
+        for (int64_t i = 0; i < w.rows.size; ++i) starts[i] = starts[i * w.columns.size];
+        parts = {w.rows.size, w.columns.size * w.channels, starts.data()};
+    }
+    const int64_t n_lines = w.batches * w.rows.n_results;
+    in_parts(n_lines, n_columns * w.n * k, [&](int64_t begin, int64_t end) {
+        float *gathered = scratch(2, 4 * k).data();
+        Tile tile(w.n, weights.columns());
+        for (int64_t line = begin; line < end; ++line) {
+            const int64_t batch = line / w.rows.n_results, row = line % w.rows.n_results;
+            const float *x = arrays[0] + batch * w.src_steps[0];
+            for (int64_t c = 0; c < n_columns;) {
+                const int64_t whole = std::min(w.n_whole(row, c), tile.room());
+                const int64_t count = whole >= 4 ? whole / 4 * 4 : c + 4 <= n_columns ? 4 : 1;
+                float *y = tile.next(count);
+                if (whole >= count)
+                    weights.times(x + w.src_place(row, c), w.columns.stride * w.src_steps[2], parts,
+                                  0, count, arrays[2], y);
+                else {
+                    for (int64_t i = 0; i < count; ++i) gather(w, x, row, c + i, gathered + i * k);
+                    weights.times(gathered, k, {1, k, &zero}, 0, count, arrays[2], y);
+                }
+                c += count;
+                if (c == n_columns || tile.room() < 4)
+                    tile.finish(o, arrays, w.dst_place(batch, row, c - tile.count()),
+                                w.dst_steps[2]);
+            }
+        }
+    });
+}
+
+// arrays: src, weights, bias, operands, dst.
+void convolve_depthwise(const HostSequence::operation &o, float *const *arrays) {
+    const auto sum = host_rows::fast().sum_of_products;
+    by_channel(o, arrays,
+               [&](const float *x, int64_t step, int64_t pixels, const int64_t *starts,
+                   const int64_t *of_weights, int64_t count, float *y) {
+                   sum(x, step, pixels, starts, arrays[1], of_weights, count, o.sizes[2], arrays[2],
+                       y);
+               });
+}
+
+// arrays: src, operands, dst.
+void find_greatest(const HostSequence::operation &o, float *const *arrays) {
+    const auto greatest = host_rows::fast().greatest;
+    by_channel(
+        o, arrays,
+        [&](const float *x, int64_t step, int64_t pixels, const int64_t *starts, const int64_t *,
+            int64_t count, float *y) { greatest(x, step, pixels, starts, count, o.sizes[2], y); });
+}
+
+int64_t work_of_windows(const HostSequence::operation &o) {
+    const Windows w(o);
+    return w.batches * w.rows.n_results * w.columns.n_results * w.n * w.n_pixels() *
+           (o.kind == "depthwise" ? work_by_channel : w.channels);
+}
+
+}  // namespace sycl_dnn

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "program/second_thread.hpp"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <system_error>
+#include <thread>
+
+#include "base/fork.hpp"
+
+namespace sycl_dnn {
+
+namespace second_thread {
+
+namespace {
+
+using work_clock = std::chrono::steady_clock;
+// How long it looks for another session after one.
+constexpr auto rest = std::chrono::microseconds(30);
+// Looks for work, or for the end of a part, before another thread gets the processor.
+constexpr int most_looks = 2000;
+
+struct job {
+    void (*call)(const void *, int64_t);
+    const void *of;
+    int64_t n;
+    std::atomic<int64_t> next{0};
+
+    void take_parts() {
+        for (int64_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < n;) call(of, i);
+    }
+};
+
+struct state {
+    std::mutex session;  // held by the thread that has one
+    std::atomic<bool> is_open{false};
+    // The job, and whether the second thread may use it. Sequentially consistent: either it sees
+    // that the job has ended, or the caller sees that it is inside.
+    std::atomic<job *> current{nullptr};
+    std::atomic<bool> is_inside{false};
+    std::mutex guard;  // of sleep
+    std::condition_variable opened;
+    std::atomic<bool> is_asleep{false}, has_thread{false};
+};
+
+// Never destroyed: the thread may outlive static objects.
+state &shared() {
+    static auto *instance = new state;
+    return *instance;
+}
+
+thread_local bool has_session = false;
+
+inline void pause() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+}
+
+void help(state &s) {
+    s.is_inside = true;
+    if (job *j = s.current) j->take_parts();
+    s.is_inside = false;
+}
+
+// Returns when there has been no session for a while.
+void look_for_work(state &s) {
+    auto end = work_clock::now() + rest;
+    for (int looks = 0;; ++looks) {
+        if (s.current.load(std::memory_order_relaxed)) help(s);
+        if (looks % 64 == 0) {
+            const auto now = work_clock::now();
+            if (s.is_open)
+                end = now + rest;
+            else if (now > end)
+                return;
+        }
+        if (looks >= most_looks) {
+            looks = 0;
+            sched_yield();
+        }
+        pause();
+    }
+}
+
+void live() {
+    state &s = shared();
+    for (;;) {
+        {
+            std::unique_lock<std::mutex> lock(s.guard);
+            s.is_asleep = true;
+            s.opened.wait(lock, [&] { return s.is_open.load(); });
+            s.is_asleep = false;
+        }
+        look_for_work(s);
+    }
+}
+
+bool has_two_processors() {
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) || CPU_COUNT(&set) > 1;
+}
+
+// Signals are for other threads.
+void start(state &s) {
+    static const bool is_possible = has_two_processors();
+    if (!is_possible || s.has_thread.exchange(true)) return;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    try {
+        std::thread(live).detach();
+    } catch (const std::system_error &) {  // the caller does all
+    }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+}  // namespace
+
+}  // namespace second_thread
+
+SecondThread::SecondThread(bool is_wanted) {
+    second_thread::state &s = second_thread::shared();
+    if (!is_wanted || was_forked() || !s.session.try_lock()) return;
+    second_thread::start(s);
+    is_open = second_thread::has_session = true;
+    s.is_open = true;
+    if (!s.is_asleep) return;
+    {
+        const std::lock_guard<std::mutex> lock(s.guard);
+    }  // it waits, or has seen that it is open
+    s.opened.notify_one();
+}
+
+SecondThread::~SecondThread() {
+    if (!is_open) return;
+    second_thread::state &s = second_thread::shared();
+    second_thread::has_session = false;
+    s.is_open = false;
+    s.session.unlock();
+}
+
+void SecondThread::run(int64_t n, function call, const void *of) {
+    if (!second_thread::has_session || n < 2) {
+        for (int64_t i = 0; i < n; ++i) call(of, i);
+        return;
+    }
+    second_thread::state &s = second_thread::shared();
+    second_thread::job j{call, of, n};
+    s.current = &j;
+    second_thread::has_session = false;  // parts of parts are the caller's
+    j.take_parts();
+    second_thread::has_session = true;
+    s.current = nullptr;
+    for (int looks = 0; s.is_inside; ++looks)
+        looks < second_thread::most_looks ? second_thread::pause()
+                                          : static_cast<void>(sched_yield());
+}
+
+}  // namespace sycl_dnn
