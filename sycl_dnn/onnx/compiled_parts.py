@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parts of a graph between nodes that need values on the host, as compiled programs.
 
-A model whose conditions, counts or shapes depend on values runs node by node. The nodes in between,
-such as those of a turn of a loop, run as one program from the second call with the same shapes on:
-by then it is known which nodes have read values.
+A model whose conditions, counts or shapes depend on values runs node by node. The nodes in between
+run as one program: from the first call on, or in a loop from the second turn with the same shapes.
 """
 
 from __future__ import annotations
@@ -50,8 +49,11 @@ class Part:
         self._programs: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictionary()
         self._seen: set[Any] = set()
 
-    def run(self, run: EvaluationInParts, scope: dict[str, Any]) -> bool:
-        """Compute the nodes by a program; return False to compute them one by one."""
+    def run(self, run: EvaluationInParts, scope: dict[str, Any], is_outside: bool) -> bool:
+        """Compute the nodes by a program; return False to compute them one by one.
+
+        ``is_outside`` is whether no loop runs the nodes.
+        """
         owner = folded_calls.program_of(run.module)
         fixed, values = self._sorted(run, scope, owner is not None)
         if not values:
@@ -60,7 +62,8 @@ class Part:
         programs = self._programs.setdefault(owner or self, {})
         program = programs.get(key)
         if program is None:
-            if not self._is_repeated(owner, key) or len(programs) >= _MAX_PROGRAMS:
+            is_first = is_outside and not self._seen
+            if not self._is_repeated(owner, key) and not is_first or len(programs) >= _MAX_PROGRAMS:
                 return False
             program = programs[key] = _Program(self, run, fixed)
         results = program(values)
@@ -213,7 +216,7 @@ class EvaluationInParts(Evaluation):
         for part in parts_of(graph):
             if not isinstance(part, Part):
                 self.evaluate_node(part, scope)
-            elif not part.run(self, scope):
+            elif not part.run(self, scope, graph is self.graph):
                 for node in part.nodes:
                     self.evaluate_node(node, scope)
             else:

@@ -18,6 +18,7 @@ from sycl_dnn.onnx.delayed_values import Delayed, opened
 from sycl_dnn.onnx.host_values import FOLDED
 from sycl_dnn.onnx.model_graph import Graph, Node, dtype_name
 from sycl_dnn.onnx.operator_registry import Call, in_delayed_form
+from sycl_dnn.program.numpy_copies import asnumpy
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.refusals import NeedsArrays
 from sycl_dnn.trace.values import Tensor
@@ -74,6 +75,8 @@ class Evaluation:
     ) -> None:
         self.graph, self.queue, self.module = graph, queue, module
         self.float_dtype, self._trace = float_dtype, trace
+        #: Whether the node reads traced values: functions of constants are recorded then.
+        self._is_recorded = False
         #: Number of turns of loops so far.
         self.n_turns = 0
 
@@ -92,18 +95,25 @@ class Evaluation:
     def device(self, value: Any) -> Any:
         """Return a value as an array on the device."""
         if not is_host(value):
-            return value
+            return value if value is None or isinstance(value, Tensor) else self._in_trace(value)
         if not fits_device(value.dtype):
             raise TypeError(f"the device has no arrays of {value.dtype.name}")
         is_small = value.nbytes <= _SMALL
         if not is_small and id(value) not in self.graph.constant_ids:
-            return to_device(value, self.queue)
+            return self._in_trace(to_device(value, self.queue))
         content = (value.dtype.name, value.shape, value.tobytes()) if is_small else id(value)
         key = (self.queue, content)
         array = self.graph.on_device.get(key)
         if array is None:
             array = self.graph.on_device[key] = to_device(value, self.queue)
-        return array
+        return self._in_trace(array)
+
+    def _in_trace(self, array: Any) -> Any:
+        """Return an array as a constant of the trace beside traced values.
+
+        Functions of constants would run now otherwise, each in a program of its own.
+        """
+        return self._trace.capture(array) if self._is_recorded else array
 
     def once(self, name: str, sources: Sequence[np.ndarray], make: Callable[[], np.ndarray]) -> Any:
         """Return a device array computed from constants, cached for later calls.
@@ -178,9 +188,10 @@ class Evaluation:
                 results = results if isinstance(results, tuple) else (results,)
                 return tuple(np.asarray(v) for v in results)
         operator = node.operator
+        self._is_recorded = self._trace is not None and any(isinstance(v, Tensor) for v in inputs)
         operands = [
             v if v is None else self.host(v, call) if i in operator.host
-            else v if operator.mixed else self.device(v)
+            else v if operator.mixed and is_host(v) else self.device(v)
             for i, v in enumerate(inputs)
         ]  # fmt: skip
         results = operator.body(call, *operands)
@@ -220,7 +231,7 @@ def to_host(value: Any) -> np.ndarray:
     """Copy a device array to NumPy, with ml_dtypes' dtype if dpnp lacks it."""
     if isinstance(value, Array):
         return np.asarray(value.asnumpy()) if value.dtype != "bfloat16" else _bfloat16(value)
-    return np.asarray(dpnp.asnumpy(value))
+    return np.asarray(asnumpy(value))
 
 
 def _bfloat16(value: Array) -> np.ndarray:

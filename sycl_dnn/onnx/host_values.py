@@ -112,6 +112,27 @@ def _(call: Call, x: np.ndarray, index: np.ndarray) -> Any:
     return np.take(x, index, call.get("axis", 0))
 
 
+@_fold("GatherElements")
+def _(call: Call, x: np.ndarray, index: np.ndarray) -> Any:
+    axis = call.get("axis", 0)
+    is_valid = x.ndim == index.ndim > 0 and -x.ndim <= axis < x.ndim
+    if not is_valid or x.size > MOST or index.size > MOST:
+        return NotImplemented
+    sizes = list(index.shape)
+    sizes[axis] = x.shape[axis]
+    if any(n > m for n, m in zip(sizes, x.shape, strict=True)):
+        return NotImplemented
+    return np.take_along_axis(x[tuple(map(slice, sizes))], index, axis)
+
+
+@_fold("Expand")
+def _(call: Call, x: np.ndarray, shape: np.ndarray) -> Any:
+    sizes = np.broadcast_shapes(x.shape, tuple(call.ints(shape)))
+    if np.prod(sizes, dtype=object) > MOST:
+        return NotImplemented
+    return np.broadcast_to(x, sizes)
+
+
 def _axes(call: Call, axes: np.ndarray | None) -> tuple[int, ...] | None:
     requested = call.get("axes", axes)
     return None if requested is None else tuple(call.ints(requested))

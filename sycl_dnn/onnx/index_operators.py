@@ -16,7 +16,7 @@ from sycl_dnn.onnx.operator_registry import Call, F, checked_axis, operator
 def positive(index: Any, size: int) -> Any:
     """Resolve negative indices and convert to int64."""
     index = F.astype(index, "int64")
-    return F.where(F.lt(index, 0), index + size, index)
+    return F.where(F.lt(index, 0), F.add(index, size), index)
 
 
 @operator("Gather", mixed=True)
@@ -193,13 +193,15 @@ def _nms(
 
 def _selected(low: Any, high: Any, scores: Any, count: int, bound: float, least: Any) -> list[int]:
     """Return the indices of the boxes that non-maximum suppression keeps."""
+    order = np.argsort(-scores, kind="stable")
+    if least is not None:
+        order = order[: next(iter(np.flatnonzero(scores[order] <= least.item())), None)]
     selected: list[int] = []
-    areas = np.prod(high - low, -1)
-    for i in np.argsort(-scores, kind="stable"):
-        if len(selected) == count or (least is not None and scores[i] <= least.item()):
-            break
-        shared = np.minimum(high[i], high[selected]) - np.maximum(low[i], low[selected])
+    areas, left = np.prod(high - low, -1), order
+    while left.size and len(selected) < count:
+        first, left = left[0], left[1:]
+        selected.append(int(first))
+        shared = np.minimum(high[first], high[left]) - np.maximum(low[first], low[left])
         shared = np.prod(np.maximum(shared, 0), -1)
-        if not np.any(shared > bound * (areas[i] + areas[selected] - shared)):
-            selected.append(int(i))
+        left = left[~(shared > bound * (areas[first] + areas[left] - shared))]
     return selected

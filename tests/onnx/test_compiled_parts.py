@@ -133,3 +133,31 @@ def test_gradients_after_programs_exist(parsed):
     step = np.float32(1e-2)
     numeric = (_until_large(x + step, weight)[0].sum() - _until_large(x, weight)[0].sum()) / step
     np.testing.assert_allclose(grad.sum(), numeric, rtol=1e-3)
+
+
+#: Values whose shape depends on others, with enough nodes before and after them for a program.
+_WITH_STEP = """g (float[N, 4] x) => (float[M] y) {
+    doubled = Add(x, x)
+    bent = Relu(doubled)
+    shifted = Sub(bent, x)
+    places = NonZero(shifted)
+    axes = Constant <value = int64[1] {0}> ()
+    turned = Transpose(places)
+    found = GatherND(shifted, turned)
+    powers = Exp(found)
+    halves = Div(powers, powers)
+    y = Add(halves, found) }"""
+
+
+def test_nodes_outside_of_loops_run_as_programs_at_once(parsed, monkeypatch):
+    net = sycl_dnn.onnx.load(parsed(_WITH_STEP))
+    nodes, one_node = [], Evaluation.evaluate_node
+    monkeypatch.setattr(
+        Evaluation,
+        "evaluate_node",
+        lambda s, n, v: (nodes.append((type(s), n.op)), one_node(s, n, v))[1],
+    )
+    x = np.random.default_rng(3).standard_normal((3, 4)).astype("f4")
+    y = np.maximum(2 * x, 0) - x
+    np.testing.assert_allclose(net(x).asnumpy(), 1 + y[np.nonzero(y)], rtol=1e-5)
+    assert [op for kind, op in nodes if kind is not Evaluation] == ["NonZero"]

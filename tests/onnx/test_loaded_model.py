@@ -12,6 +12,8 @@ from onnx.reference import ReferenceEvaluator
 import sycl_dnn
 from sycl_dnn import functional as F
 from sycl_dnn import nn, optim
+from sycl_dnn.call.operation import Operation
+from sycl_dnn.onnx import loaded_model
 
 
 def close(got, expected, tolerance=1e-5):
@@ -245,3 +247,31 @@ def test_determinants_have_gradients():
     slopes = sycl_dnn.grad(lambda x: F.sum(net(x)))(x)
     inverses = np.linalg.inv(values).swapaxes(1, 2)
     close(slopes, np.linalg.det(values)[:, None, None] * inverses)
+
+
+def test_functions_of_constants_beside_traced_values_are_part_of_the_program(parsed, monkeypatch):
+    """Alone, each would be a program of its own, or a kernel that dpnp compiles."""
+    net = sycl_dnn.onnx.load(
+        parsed("""g (float[3, 4] x) => (float[3, 2] y) {
+        index = Constant <value = int64[3, 2] {-1, 0, 1, -2, 2, 3}> ()
+        y = GatherElements <axis = 1> (x, index) }""")
+    )
+    monkeypatch.setattr(Operation, "build", None)
+    x = np.arange(12, dtype="f4").reshape(3, 4)
+    np.testing.assert_array_equal(net(x).asnumpy(), [[3, 0], [5, 6], [10, 11]])
+
+
+def test_elements_and_copies_of_constants_are_known_while_tracing(parsed):
+    net = sycl_dnn.onnx.load(
+        parsed("""g (float[N, 6] x) => (float[A, B] y) {
+        sizes = Constant <value = int64[2, 3] {1, 2, 3, 4, 5, 6}> ()
+        index = Constant <value = int64[1, 2] {-1, 1}> ()
+        row = GatherElements <axis = 1> (sizes, index)
+        count = Constant <value = int64[2] {2, 2}> ()
+        both = Expand(row, count)
+        zero = Constant <value = int64 {0}> ()
+        shape = Gather(both, zero)
+        y = Reshape(x, shape) }""")
+    )
+    assert net(np.ones((1, 6), "f4")).shape == (3, 2)
+    assert net._structure not in loaded_model._call_by_call
