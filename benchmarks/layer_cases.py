@@ -21,7 +21,7 @@ class Layer:
     dtypes: tuple[str, ...] = ("float32", "bfloat16")
     #: What to measure: "forward", "backward".
     passes: tuple[str, ...] = ("forward", "backward")
-    #: Of the activation in both libraries; "" for channels-last here and the better one in torch.
+    #: Of the activation; "" for the better one in each library.
     layout: str = ""
 
 

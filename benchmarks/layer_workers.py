@@ -41,6 +41,19 @@ def lstm_weights(size: int) -> list[np.ndarray]:
     return [rng.standard_normal(s, dtype=np.float32) / np.float32(size**0.5) for s in shapes]
 
 
+def arrangements(layer: Layer) -> dict[str, list[int]]:
+    """Return the arguments that are channels-last in each variant; the fastest one counts."""
+    images = [i for i, shape in enumerate(layer.shapes) if len(shape) == 4 and layer.images]
+    variants = {"plain": [], "channels_last": images[:1], "all_last": images}
+    if layer.layout == "row_major" or not images:
+        del variants["channels_last"]
+    elif layer.layout:
+        del variants["plain"]
+    if len(images) < 2 or layer.layout == "row_major":
+        del variants["all_last"]
+    return variants
+
+
 def _of_batch_norm(arrays: list[Any]) -> tuple[Any, ...]:
     """Return the arguments, with running statistics if there are five arrays."""
     return tuple(arrays) if len(arrays) > 3 else (arrays[0], None, None, *arrays[1:])
@@ -84,12 +97,21 @@ class Ours:
 
     def calls(self, layer: Layer, dtype: str) -> dict[str, dict[str, Callable[[], Any]]]:
         """Return the calls by pass and variant."""
-        function = getattr(self._dnn.functional, layer.function)
         self._dnn.set_kernels(self._kernels)
-        given = values(layer)
-        arrays = [self._array(a, dtype) for a in given]
-        if layer.images and layer.layout != "row_major":
-            arrays[0] = self._channels_last(given[0], dtype)
+        found: dict[str, dict[str, Callable[[], Any]]] = {"forward": {}, "backward": {}}
+        for name, last in arrangements(layer).items():
+            arrays = [
+                self._channels_last(a, dtype) if i in last else self._array(a, dtype)
+                for i, a in enumerate(values(layer))
+            ]
+            found["forward"][name], found["backward"][name] = self._passes(layer, arrays, dtype)
+        return found
+
+    def _passes(
+        self, layer: Layer, arrays: list[Any], dtype: str
+    ) -> tuple[Callable[[], Any], Callable[[], Any]]:
+        """Return the forward and the backward pass over arrays."""
+        function = getattr(self._dnn.functional, layer.function)
         args, kwargs = self._arguments(layer, arrays, dtype)
         places = _places(layer, args)
         y, pullback = self._dnn.vjp(
@@ -106,10 +128,10 @@ class Ours:
             pullback(dy)
             self._queue.wait()
 
-        return {"forward": {"eager": forward}, "backward": {"eager": backward}}
+        return forward, backward
 
     def _channels_last(self, array: np.ndarray, dtype: str) -> Any:
-        """Return an activation as the previous layer's result: its layout, in huge pages."""
+        """Return an image as a layer leaves it: its layout, in huge pages."""
         last = self._array(np.ascontiguousarray(np.moveaxis(array, 1, -1)), dtype)
         bits = last.data if isinstance(last, self._dnn.Array) else last
         moved = self._dpnp.moveaxis(bits, -1, 1)
@@ -141,18 +163,14 @@ class Torch:
         self.version = f"torch {torch.__version__}"
 
     def calls(self, layer: Layer, dtype: str) -> dict[str, dict[str, Callable[[], Any]]]:
-        """Return the calls by pass and variant; images also in channels-last memory."""
+        """Return the calls by pass and variant."""
         torch = self._torch
         kind = getattr(torch, dtype)
         found: dict[str, dict[str, Callable[[], Any]]] = {"forward": {}, "backward": {}}
-        formats = {"plain": torch.contiguous_format, "channels_last": torch.channels_last}
-        if layer.layout or not layer.images:
-            expected = "channels_last" if layer.layout == "channels_last" else "plain"
-            formats = {expected: formats[expected]}
-        for name, memory_format in formats.items():
+        for name, last in arrangements(layer).items():
             tensors = [torch.from_numpy(a).to(kind) for a in values(layer)]
-            tensors[:] = [t.contiguous(memory_format=memory_format) if t.ndim == 4 else t
-                          for t in tensors]  # fmt: skip
+            for i in last:
+                tensors[i] = tensors[i].contiguous(memory_format=torch.channels_last)
             call, inputs = self._call(layer, tensors, kind)
             found["forward"][name] = self._without_gradient(call)
             found["backward"][name] = self._gradient(call, inputs)

@@ -11,6 +11,7 @@ from sycl_dnn.kernels.expression import COSTLY
 from sycl_dnn.kernels.node_expressions import is_elementwise, read_through
 from sycl_dnn.lower.region import is_reduction, is_scan
 from sycl_dnn.ops.arithmetic import CAST, cast
+from sycl_dnn.ops.random_bits import PHILOX
 from sycl_dnn.ops.selection import GATHER, SLICE
 
 
@@ -105,12 +106,34 @@ def read_unrounded(results: Sequence[Node], leaves: Sequence[Node]) -> list[Node
         The variables.
     """
     casts = [r for r in results if r.operation is CAST and _is_of_many(r.inputs[0])]
-    if not casts:
+    return _read_by_gradients([r.inputs[0] for r in casts], casts, leaves)
+
+
+def read_draws(results: Sequence[Node], leaves: Sequence[Node]) -> list[Node]:
+    """Return the random decisions that gradients read, such as the mask of dropout.
+
+    The forward pass keeps them: drawing them again takes longer than reading a byte for each.
+    """
+    drawn, draws = set[Node](), []
+    for node in in_order(results, set(leaves)):
+        if node.operation is PHILOX or not drawn.isdisjoint(node.inputs):
+            if node.dtype == "bool":
+                draws.append(node)
+            else:
+                drawn.add(node)
+    return _read_by_gradients(draws, [r for r in results if r.is_float], leaves)
+
+
+def _read_by_gradients(
+    nodes: Sequence[Node], results: Sequence[Node], leaves: Sequence[Node]
+) -> list[Node]:
+    """Return the nodes that gradients of results read."""
+    if not nodes:
         return []
-    seeds = [leaf(("rounded", n), r.shape, r.dtype) for n, r in enumerate(casts)]
-    gradients = pullback(casts, seeds, leaves)
+    seeds = [leaf(("result", n), r.shape, r.dtype) for n, r in enumerate(results)]
+    gradients = pullback(results, seeds, leaves)
     read = set(in_order([g for g in gradients if g is not None]))
-    return list(dict.fromkeys(r.inputs[0] for r in casts if r.inputs[0] in read))
+    return [node for node in dict.fromkeys(nodes) if node in read]
 
 
 def _is_of_many(node: Node) -> bool:

@@ -129,8 +129,10 @@ def recorded(
     Results take the memory order of their operands, or else that of their tensor in ``like``.
     """
     trace = next(iter(existing.values())).trace
-    unrounded = expansion.read_unrounded(results, leaves) if trace.training else []
-    nodes = [*results, *unrounded]
+    nodes = list(results)
+    if trace.training:
+        nodes += expansion.read_unrounded(results, leaves)
+        nodes += expansion.read_draws(results, leaves)
     tensors = lowered(trace, nodes, existing, like or {})
     _put_on_tape(nodes, existing, leaves, tensors)
     return tensors[: len(results)]
