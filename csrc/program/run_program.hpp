@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/fork.hpp"
+#include "engine/free_processor.hpp"
 #include "engine/submission.hpp"
 #include "program/program.hpp"
 
@@ -36,6 +37,7 @@ py::object submit_steps(const failure_text &text, size_t nbytes, const Stream &s
 template <class Submit>
 py::object submit_program(const Program &p, const Stream &stream, const OrderedCall &order,
                           owner_list &&owners, const Submit &submit) {
+    if (stream.flight->is_cpu) leave_bound_processor();
     return submit_steps({nullptr, "intermediate values", p.arena_bytes}, p.array_bytes, stream,
                         order, std::move(owners), submit);
 }

@@ -28,6 +28,8 @@ _FEW_TERMS = 9
 #: Columns whose states are in local memory, which fewer rows are not worth; rows, of all arrays,
 #: that a processor fetches ahead.
 _SPAN, _MANY_ROWS, _STREAMS, _FEWEST_ROWS = 1024, 128, 16, 4
+#: Elements up to which processors share columns; beyond the caches, rows are faster to read.
+_SHARED_COLUMNS = 1 << 22
 #: Bytes of these states: five stages of a chain have them in 256 KB of local memory.
 _MAX_STATES = 48 << 10
 #: Elements that local memory keeps in float32: of a row; of columns of several vectors side by
@@ -182,12 +184,13 @@ def is_far_apart(grid: ReductionGrid, schedule: ReductionSchedule) -> bool:
 
 
 def in_memory_order(
-    grid: ReductionGrid, schedule: ReductionSchedule, expression: Expression
+    grid: ReductionGrid, schedule: ReductionSchedule, expression: Expression, n_processors: int
 ) -> ReductionSchedule:
     """Return the schedule of one pass on a CPU: columns far apart are read some rows at a time.
 
     Columns of a few vectors, one after the other, would be read at a third of the speed: a
-    processor fetches ahead only what is contiguous.
+    processor fetches ahead only what is contiguous. Each processor has its own columns if there are
+    few, which saves the launch that would add up parts.
     """
     size, lanes = grid.sizes[schedule.lanes], schedule.lanes
     reduced = [axis for axis, kind in enumerate(grid.kinds) if kind == "r"]
@@ -196,6 +199,9 @@ def in_memory_order(
     span = min(_SPAN, _MAX_STATES // bytes_of_states(expression) // schedule.step * schedule.step)
     if not (is_far_apart(grid, schedule) and is_dense and has_rows and span):
         return schedule
+    n_shares = -(-n_processors // (grid.count("k") // size))
+    if math.prod(grid.sizes) <= _SHARED_COLUMNS:
+        span = min(span, -(-size // (n_shares * schedule.step)) * schedule.step)
     of_inputs = grid.strides[: len(expression.inputs)]
     n_streams = sum(any(along[axis] for axis in reduced) for along in of_inputs)
     return schedule._replace(span=span, n_rows=max(_STREAMS // max(n_streams, 1), _FEWEST_ROWS))
@@ -215,10 +221,12 @@ def n_parts_of(
     its cache holds before others wake up.
     """
     n_units, n_elements = n_units_of(grid, schedule), math.prod(grid.sizes)
-    if is_apart:
+    has_shares = schedule.span and n_elements <= _SHARED_COLUMNS and n_units >= n_processors
+    if is_apart and not has_shares:
         # Units along the vectors are no reason against parts, which read memory in its order.
         n_units = grid.count("k") // grid.sizes[schedule.lanes]
-    if n_elements < (_CACHED if is_cheap else _MIN_FOR_PARTS) or n_units >= 2 * n_processors:
+    is_small = n_elements < (_CACHED if is_cheap else _MIN_FOR_PARTS)
+    if is_small or has_shares or n_units >= 2 * n_processors:
         return 1
     size = grid.sizes[_longest(grid)]
     step = schedule.step if grid.kinds[schedule.lanes] == "r" else 16

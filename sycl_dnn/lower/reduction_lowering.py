@@ -32,7 +32,12 @@ from sycl_dnn.trace.values import Tensor
 
 
 def schedule_of(
-    expression: Expression, grid: ReductionGrid, *, is_cpu: bool, lanes: int | None = None
+    expression: Expression,
+    grid: ReductionGrid,
+    n_processors: int,
+    *,
+    is_cpu: bool,
+    lanes: int | None = None,
 ) -> ReductionSchedule:
     """Return the schedule of an expression over a grid; ``lanes`` fixes the axis of the vectors."""
     passes = Passes(expression, grid.kinds, grid.classes(0), keeps=False, has_row=False)
@@ -40,7 +45,7 @@ def schedule_of(
     schedule = whole_schedule(grid, passes.n_terms, is_cpu=is_cpu, lanes=lanes, short=short)
     is_single = passes.count == 1 and bool(expression.reductions)
     if is_cpu and is_single:
-        schedule = in_memory_order(grid, schedule, expression)
+        schedule = in_memory_order(grid, schedule, expression, n_processors)
     return schedule
 
 
@@ -56,10 +61,10 @@ def plans_of(
 
     With vectors along the innermost axis, the other axes can be divided into slabs.
     """
-    schedules = [schedule_of(expression, grid, is_cpu=is_cpu)]
+    schedules = [schedule_of(expression, grid, n_processors, is_cpu=is_cpu)]
     last = len(grid.sizes) - 1
     if schedules[0].lanes != last:
-        schedules.append(schedule_of(expression, grid, is_cpu=is_cpu, lanes=last))
+        schedules.append(schedule_of(expression, grid, n_processors, is_cpu=is_cpu, lanes=last))
     schedules = [schedule._replace(block=block) for schedule in schedules]
     return [planned(expression, grid, s, n_processors) for s in schedules]
 
@@ -92,7 +97,9 @@ class ReductionLaunch:
         self._region, self._expression, self._chains = region, region.expression, chain
         self._is_cpu = region.trace.engine.kind is _core.engine_kind.cpu
         self._grid = region.grid()
-        self._schedule = schedule_of(self._expression, self._grid, is_cpu=self._is_cpu)
+        self._schedule = schedule_of(
+            self._expression, self._grid, self._n_processors, is_cpu=self._is_cpu
+        )
         is_cheap = self._is_cpu and not is_costly(self._expression)
         #: Whether several passes should be several kernels; those over short columns of which terms
         #: are kept find them in the cache.

@@ -17,7 +17,7 @@ CASES = [((600, 470), (0,)), ((3, 131, 1357), (1,)), ((5, 9, 40, 161), (1, 2))]
 CASES.append(((280, 8, 130), (0,)))
 
 
-def chosen(sizes, kinds, n_inputs=1, broadcast=0, n_sums=1):
+def chosen(sizes, kinds, n_inputs=1, broadcast=0, n_sums=1, n_processors=1):
     """Return the schedule for dense arrays, the first inputs varying along the last axis only."""
     sums = [Term("sum", "float32", (0,), ()) for _ in range(n_sums)]
     expression = Expression(("float32",) * n_inputs, tuple(sums), (n_inputs,))
@@ -26,7 +26,7 @@ def chosen(sizes, kinds, n_inputs=1, broadcast=0, n_sums=1):
     kept = tuple(s if kind == "k" else 0 for s, kind in zip(dense, kinds, strict=True))
     strides = [*rows, *[dense] * (n_inputs - broadcast), kept]
     grid = reduction_grid(sizes, kinds, strides)
-    return in_memory_order(grid, whole_schedule(grid, 2, is_cpu=True), expression)
+    return in_memory_order(grid, whole_schedule(grid, 2, is_cpu=True), expression, n_processors)
 
 
 def test_columns_beyond_a_cache_have_spans():
@@ -36,6 +36,14 @@ def test_columns_beyond_a_cache_have_spans():
     assert not chosen((64, 76800), "rk").span
     assert not chosen((40960, 64), "rk").span
     assert not chosen((768, 4096), "kr").span
+
+
+def test_processors_share_the_columns_of_what_caches_hold():
+    assert chosen((4096, 768), "rk", n_processors=2).span == 384
+    assert chosen((4096, 777), "rk", n_processors=2).span == 448
+    assert chosen((4096, 768), "rk", n_processors=100).span == 64
+    assert chosen((8192, 768), "rk", n_processors=2).span == 1024
+    assert chosen((5, 4096, 192), "krk", n_processors=2).span == 192
 
 
 def test_few_rows_of_several_arrays_are_read_at_a_time():
