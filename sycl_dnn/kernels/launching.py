@@ -94,13 +94,15 @@ def launched(
     n_elementwise: int = 0,
     form: Any = None,
     n_visited: int = 0,
+    places: Sequence[Tensor | None] = (),
 ) -> list[Tensor]:
     """Record a SPIR-V kernel and return its outputs; not differentiable.
 
     The kernel's parameters are inputs, outputs, then numbers. The first output may overwrite the
     input with index ``replaced``; any may overwrite one of the first ``n_elementwise`` inputs in
     the same layout, whose elements are read before theirs are written. ``n_visited`` is the number
-    of elements that it visits, if these are more than its largest array has.
+    of elements that it visits, if these are more than its largest array has. ``places`` are
+    existing tensors that outputs are written into, None for new ones.
 
     Raises
     ------
@@ -109,6 +111,10 @@ def launched(
     """
     kernel = kernel_of(trace, module, name, numbers, n_groups, n_items, form, n_visited)
     results = new_results(trace, outs)
+    if any(place is not None for place in places):
+        pairs = zip(results, places, strict=True)
+        results = [new if place is None else place for new, place in pairs]
+        n_elementwise = 0
     named = {f"elements_{n}" if n < n_elementwise else f"src_{n}": t for n, t in enumerate(inputs)}
     named_results = {
         f"new_elements_{n}" if n_elementwise else f"dst_{n}": t for n, t in enumerate(results)

@@ -10,9 +10,9 @@ from sycl_dnn.ir.node import Node, in_order, leaf, node_of
 from sycl_dnn.kernels.expression import COSTLY
 from sycl_dnn.kernels.node_expressions import is_elementwise, read_through
 from sycl_dnn.lower.region import is_reduction, is_scan
-from sycl_dnn.ops.arithmetic import CAST, cast
+from sycl_dnn.ops.arithmetic import ADD, CAST, cast
 from sycl_dnn.ops.random_bits import PHILOX
-from sycl_dnn.ops.selection import GATHER, SLICE
+from sycl_dnn.ops.selection import GATHER, PLACE, SLICE, concat
 
 
 def expanded(results: Sequence[Node], existing: Container[Node]) -> list[Node]:
@@ -67,6 +67,49 @@ def reading_sources(
 
 def _is_part(node: Node) -> bool:
     return node.operation in (GATHER, SLICE)
+
+
+def joined(results: Sequence[Node]) -> list[Node]:
+    """Let slices that cover a result, such as gradients of slices, be written to their places.
+
+    Otherwise a kernel would read them again, and choose for each element whose place it is.
+    """
+    return [_joined_parts(result) or result for result in results]
+
+
+def _joined_parts(result: Node) -> Node | None:
+    """Return the concatenation of arrays that are placed in zeros and added; None if it is none."""
+    casts, node = [], result
+    while node.operation is CAST:
+        casts.append(node.dtype)
+        node = node.inputs[0]
+    parts = _placed_parts(node)
+    axes = [k for k, n in enumerate(node.shape) if any(p.inputs[0].shape[k] != n for p in parts)]
+    if len(parts) < 2 or len(axes) != 1:
+        return None
+    (axis,), end = axes, 0
+    parts.sort(key=lambda part: part.attributes["cuts"][axis])
+    for part in parts:
+        start, step, length = part.attributes["cuts"][axis]
+        if (start, step) != (end, 1) or part.attributes.get("value"):
+            return None
+        end += length
+    if end < node.shape[axis]:
+        return None
+    arrays = [part.inputs[0] for part in parts]
+    for dtype in reversed(casts):
+        arrays = [cast(array, dtype) for array in arrays]
+    return concat(arrays, axis)
+
+
+def _placed_parts(node: Node) -> list[Node]:
+    """Return the placed arrays whose sum a node is; none for any other node."""
+    if node.operation is PLACE:
+        return [node]
+    if node.operation is not ADD or any(n.shape != node.shape for n in node.inputs):
+        return []
+    parts = [_placed_parts(operand) for operand in node.inputs]
+    return [part for of_operand in parts for part in of_operand] if all(parts) else []
 
 
 def reading_results(gradients: Sequence[Node], results: Sequence[Node]) -> list[Node]:

@@ -13,7 +13,7 @@ from sycl_dnn.kernels.contiguous_runs import contiguous_run
 from sycl_dnn.kernels.elementwise_schedule import ON_GPU, Grid, grid_of, on_cpu, units_of
 from sycl_dnn.kernels.expression import COSTLY
 from sycl_dnn.kernels.fused_elementwise import Form, module_of, name_of, numbers_of
-from sycl_dnn.kernels.launching import launched, units
+from sycl_dnn.kernels.launching import launched, new_results, units
 from sycl_dnn.kernels.node_expressions import (
     Reads,
     expression_of,
@@ -28,6 +28,7 @@ from sycl_dnn.lower.region import Region, is_reduction, is_scan
 from sycl_dnn.lower.region_arrays import RegionArrays, coordinate_strides, indexed_axes
 from sycl_dnn.lower.scan_lowering import ScanLaunch
 from sycl_dnn.lower.scatter_lowering import SCATTERS, scattered
+from sycl_dnn.ops.selection import CONCAT
 from sycl_dnn.ops.shape import BROADCAST, broadcast_to
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.gradients import Grads, rule_for
@@ -223,12 +224,17 @@ class Lowering:
         self._tensors: NodeTensors = dict(existing)
         #: Reductions and scans that only kernels they are part of read.
         self._inner = set[Node]()
+        #: Views that nodes are written into.
+        self._places: NodeTensors = {}
         self._chains = Chains(trace)
 
     def tensors(self, results: Sequence[Node]) -> list[Tensor]:
         """Return the tensors of nodes."""
         n_steps = len(self._trace.steps)
-        unexpanded, results = results, expansion.expanded(results, self._tensors)
+        unexpanded = results
+        if not self._trace.is_compiled:
+            results = expansion.joined(results)
+        results = expansion.expanded(results, self._tensors)
         results = expansion.reading_sources(results, self._sources(), self._tensors)
         pairs = zip(unexpanded, results, strict=True)
         self._like = {expanded: self._like[node] for node, expanded in pairs if node in self._like}
@@ -240,6 +246,7 @@ class Lowering:
             before = max([self._level(node, n, levels) for n in node.inputs], default=0)
             levels[node] = before + (not is_elementwise(node))
         early = [node for node in order if node in read and not levels[node]]
+        self._places = self._places_of([n for n in results if n.operation is CONCAT])
         is_free = self._trace.is_compiled and gathered.isdisjoint(early)
         if is_free and all(map(self._is_read_quickly, early)):
             # Reductions do not wait for them, so one launch may compute both.
@@ -265,6 +272,22 @@ class Lowering:
         if self._trace.is_compiled:
             self._explain(self._trace.steps[n_steps:])
         return [self._tensors[node] for node in results]
+
+    def _places_of(self, joined: Sequence[Node]) -> NodeTensors:
+        """Return views of new tensors, those of concatenations, for what is not in memory yet."""
+        places: NodeTensors = {}
+        for node in joined:
+            like, axis, start = self._like.get(node), node.attributes["axis"], 0
+            order = axis_order(like, len(node.shape))
+            whole = new_results(self._trace, [_out(node, order)])[0]
+            assert whole.strides is not None
+            for part in node.inputs:
+                offset = start * whole.strides[axis]
+                start += part.shape[axis]
+                if part not in self._tensors and part.size:
+                    places.setdefault(part, whole.view(part.shape, whole.strides, offset))
+            places[node] = whole
+        return places
 
     def _is_read_quickly(self, node: Node) -> bool:
         """Whether the elements of a node take no longer to compute than to read."""
@@ -325,10 +348,23 @@ class Lowering:
                 if (start, step, length) != (0, 1, x.shape[axis]):
                     x = narrow(x, axis, start, length, step)
             return x
+        if name == "concat":
+            return self._joined(node)
         if name in SCATTERS:
             inputs = [self._tensors[operand] for operand in node.inputs]
             return scattered(inputs, node.attributes["axis"], node.shape, SCATTERS[name])
         raise NotImplementedError(f"{name}: it is not recorded from nodes yet")
+
+    def _joined(self, node: Node) -> Tensor:
+        """Return the tensor of a concatenation, after copies of what is not in its place."""
+        whole, axis, start = self._places[node], node.attributes["axis"], 0
+        assert whole.strides is not None
+        for part in node.inputs:
+            place = whole.view(part.shape, whole.strides, start * whole.strides[axis])
+            start += part.shape[axis]
+            if part.size and _place(self._tensors[part]) != _place(place):
+                self._trace.written_into(whole, place, self._trace.plain(self._tensors[part]))
+        return whole
 
     # --- Reductions over the same axes, fused with surrounding nodes
 
@@ -377,15 +413,20 @@ class Lowering:
         full_size = [t for t in operands if t.shape == shape] or sources
         full_size = full_size or [self._like[node] for node in nodes if node in self._like]
         order = axis_order(full_size[0] if full_size else None, len(shape))
-        outs = [_out(node, order) for node in nodes]
+        places = [self._places.get(node) for node in nodes]
+        outs = [
+            _out(node, order) if place is None else Out(node.shape, node.dtype, place.desc)
+            for node, place in zip(nodes, places, strict=True)
+        ]
         strides: list[Sequence[int]] = [spread_strides(t) for t in operands]
         for node, source in zip(reads.gathers, sources, strict=True):
             strides.append(spread_strides(source, node.attributes["axes"]))
-        strides += [layout.permuted_strides(shape, order)] * len(nodes)
+        dense = layout.permuted_strides(shape, order)
+        strides += [dense if place is None else place.strides for place in places]
         strides += [coordinate_strides(node, len(shape)) for node in reads.places]
         in_order_of_memory = [[array_strides[k] for k in order] for array_strides in strides]
         grid = grid_of([shape[k] for k in order], in_order_of_memory)
-        tensors = self.launched(nodes, reads, [*operands, *sources], outs, grid)
+        tensors = self.launched(nodes, reads, [*operands, *sources], outs, grid, places)
         self._tensors |= zip(nodes, tensors, strict=True)
         for node, tensor in zip(nodes, tensors, strict=True):
             if node.operation is BROADCAST and node.inputs[0] in self._tensors:
@@ -398,11 +439,16 @@ class Lowering:
         operands: Sequence[Tensor],
         outs: Sequence[Out],
         grid: Grid,
+        places: Sequence[Tensor | None] = (),
     ) -> list[Tensor]:
-        """Record element-wise nodes: as a stage of the last kernel if it can, or as a kernel."""
+        """Record element-wise nodes: as a stage of the last kernel if it can, or as a kernel.
+
+        ``places`` are tensors that results are written into; None for new ones.
+        """
         expression = expression_of(nodes, reads.inputs)
         indexed = indexed_axes(reads.gathers, operands[len(reads.inputs) :])
-        if self._chains.may_append(operands, len(reads.inputs)):
+        has_places = any(place is not None for place in places)
+        if not has_places and self._chains.may_append(operands, len(reads.inputs)):
             # Reductions have the strides of coordinates before those of results.
             n_read, last = len(operands), len(operands) + len(nodes)
             strides = [*grid.strides[:n_read], *grid.strides[last:], *grid.strides[n_read:last]]
@@ -423,7 +469,7 @@ class Lowering:
         numbers = numbers_of(grid, n_groups, n_units, [*passed_numbers, *indexed, *run])
         return launched(
             self._trace, module_of(form), name_of(form), operands, outs, numbers, n_groups,
-            schedule.n_items, n_elementwise=len(reads.inputs), form=form,
+            schedule.n_items, n_elementwise=len(reads.inputs), form=form, places=places,
         )  # fmt: skip
 
 
