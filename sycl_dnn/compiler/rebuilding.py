@@ -10,6 +10,7 @@ from sycl_dnn.compiler.constant_values import constant_ids
 from sycl_dnn.compiler.step_graph import Graph, Node, Refusal
 from sycl_dnn.program import shared_descriptors
 from sycl_dnn.trace import layout
+from sycl_dnn.trace.descriptors import PREFERRED
 from sycl_dnn.trace.gpu_layouts import is_right
 from sycl_dnn.trace.values import Tensor
 
@@ -46,8 +47,9 @@ def rebuilt(engine: Any, node: Node, attr: Any, least: str | None = None, **chan
         return Refusal(f"{node.row} has no implementation for it")
     if node.row == "softmax_forward" and not is_right(node.row, engine, pd.src_desc, pd.dst_desc):
         return Refusal("softmax_forward would read this layout wrongly")
-    # A slow implementation was deliberately preferred to oneDNN's choice.
-    if _slow_parts(least) and pd.impl_info != least:
+    is_chosen = bool(_slow_parts(least)) or any(words in least for words in PREFERRED)
+    # Such an implementation was deliberately preferred to oneDNN's choice.
+    if is_chosen and pd.impl_info != least:
         descriptor = getattr(_core, node.row)(engine, **params, attr=attr)
         pd = descriptor if _advance_to(descriptor, least) else pd
     if is_slower(pd.impl_info, least):

@@ -20,6 +20,10 @@ from sycl_dnn.trace.values import Tensor
 #: Parameters of a row that describe an execution argument of another name.
 _DESCRIBES = {"src0": "src_0", "src1": "src_1", "src2": "src_2"}
 
+#: Words of the names of oneDNN's implementations of convolutions that may be faster than its first
+#: choice: of depthwise ones, and of others in AVX2.
+DEPTHWISE, DIRECT = PREFERRED = "jit_dw", "jit:avx2"
+
 
 def go_on_to(pd: _core.PrimitiveDesc, words: str) -> bool:
     """Move a descriptor to the first implementation with these words in its name, if any."""

@@ -28,7 +28,7 @@ from sycl_dnn.onednn.avoidance import MOST_NARROW_COLUMNS
 from sycl_dnn.onednn.fault import cpu_has_avx512, narrow_lanes
 from sycl_dnn.ops.selection import pad
 from sycl_dnn.trace import layout
-from sycl_dnn.trace.descriptors import NARROW
+from sycl_dnn.trace.descriptors import DEPTHWISE, DIRECT, NARROW
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import narrow, reshape
@@ -208,6 +208,24 @@ def _layout_for(x: Tensor, axes: list[Axis], groups: int, n_out: int) -> str:
     return "row_major" if is_row_major and not is_channels_last else "channels_last"
 
 
+#: Multiple of the output channels with which CPUs with AVX2 compute wide windows fastest directly.
+_OUTPUTS = 32
+
+
+def _preferred(x: Tensor, axes: list[Axis], groups: int, n_out: int) -> str | None:
+    """Return the preferred implementation in float32 on CPUs; None for oneDNN's choice.
+
+    That takes up to twice as long for depthwise kernels and, with AVX2, for windows of more than
+    three elements along an axis.
+    """
+    if x.trace.engine.kind is not engine_kind.cpu or x.dtype != "float32":
+        return None
+    if 1 < groups == x.shape[1] == n_out:
+        return DEPTHWISE
+    is_wide = groups == 1 and n_out % _OUTPUTS == 0 and max(a.extent for a in axes) > 3
+    return DIRECT if is_wide and not cpu_has_avx512() else None
+
+
 def as_images(
     x: Tensor, weight: Tensor, axes: list[Axis], groups: int, n_out: int
 ) -> tuple[Tensor, Tensor, list[Axis]]:
@@ -306,6 +324,7 @@ def conv(
         {"dst": Out((x.shape[0], n_out, *(a.count() for a in axes)), x.dtype, memory_layout)},
         # For row-major weights oneDNN has only its reference implementation.
         ask={"src": memory_layout, "weights": "any"},
+        prefer=_preferred(x, axes, groups, n_out),
         prop_kind=x.trace.forward_kind,
         algorithm=algorithm.convolution_direct,
         **window_parameters(axes),

@@ -17,6 +17,7 @@ from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn.fault import narrow_lanes
 from sycl_dnn.ops.selection import flip
 from sycl_dnn.trace import layout
+from sycl_dnn.trace.descriptors import DEPTHWISE
 from sycl_dnn.trace.gradients import Grads, backward, gradients_of, rule_for
 from sycl_dnn.trace.pointwise import zeros
 from sycl_dnn.trace.recording import Trace
@@ -24,9 +25,6 @@ from sycl_dnn.trace.reductions import reduce
 from sycl_dnn.trace.steps import Entry, NeedsAnotherDevice, Out
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import reshape, transpose
-
-#: Part of the names of oneDNN's implementations of depthwise convolutions.
-DEPTHWISE = "jit_dw"
 
 
 def scatter_choice(

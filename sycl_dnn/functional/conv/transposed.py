@@ -13,7 +13,7 @@ from sycl_dnn.functional.conv.convolution import (
     widened,
     window_parameters,
 )
-from sycl_dnn.functional.conv.convolution_gradients import DEPTHWISE, scatter_choice, scattered
+from sycl_dnn.functional.conv.convolution_gradients import scatter_choice, scattered
 from sycl_dnn.functional.conv.windows import (
     Axis,
     Pads,
@@ -31,6 +31,7 @@ from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops.arithmetic import cast
 from sycl_dnn.trace.capabilities import multiplies
+from sycl_dnn.trace.descriptors import DEPTHWISE
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import reshape, transpose
