@@ -11,6 +11,8 @@ import numpy as np
 
 from sycl_dnn.ir.node import Node
 from sycl_dnn.lower.node_lowering import computed
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.ops.arithmetic import cast
 from sycl_dnn.ops.selection import gather, gathered
 from sycl_dnn.ops.shape import SUM
 from sycl_dnn.trace.values import Tensor
@@ -75,12 +77,11 @@ _LONG, _MANY = 32, 16
 def along_axes(x: Tensor, taps: Mapping[int, Taps]) -> Tensor:
     """Replace axes of (N, C, *S) by the sums of their taps.
 
-    Computed in float32, since intermediate results would be rounded to narrow dtypes.
+    Intermediate results are in float32, since narrow dtypes would round them.
     """
-    trace, dtype = x.trace, x.dtype
+    wide = dtypes.wide(x.dtype)
     growth = {axis: len(axis_taps.columns) / axis_taps.n_in for axis, axis_taps in taps.items()}
-    result = x if dtype == "float64" else trace.convert(x, "float32")
-    order = tuple(range(x.ndim))
+    result, order = x, tuple(range(x.ndim))
     # Vectors are along the innermost axis. It stays as it is while other axes shrink.
     first = next((a for a in reversed(axis_order(result, x.ndim)) if x.shape[a] > 1), 1)
     shrinks = any(n < 1 for axis, n in growth.items() if axis != first)
@@ -88,15 +89,17 @@ def along_axes(x: Tensor, taps: Mapping[int, Taps]) -> Tensor:
         first = 1
     result, order = _with_innermost(result, order, first)
     # Axes that shrink most come first, so that the others process less.
-    for axis in sorted(taps, key=lambda a: max(growth[a], 1.0) if a == first else growth[a]):
+    axes = sorted(taps, key=lambda a: max(growth[a], 1.0) if a == first else growth[a])
+    for axis in axes:
         if axis == order[-1]:
             sizes = dict(zip(order, result.shape, strict=True))
             others = [a for a in order[1:] if a != axis]
             inner = 1 if sizes[1] >= _MANY else max(others, key=lambda a: sizes[a])
             result, order = _with_innermost(result, order, inner)
-        result = weighted_sums(result, order.index(axis), taps[axis])
+        dtype = x.dtype if axis == axes[-1] else wide
+        result = weighted_sums(result, order.index(axis), taps[axis], dtype)
     inverse = [order.index(axis) for axis in range(x.ndim)]
-    return trace.convert(transpose(result, inverse), dtype)
+    return transpose(result, inverse)
 
 
 def _with_innermost(x: Tensor, order: tuple[int, ...], axis: int) -> tuple[Tensor, tuple[int, ...]]:
@@ -109,8 +112,12 @@ def _with_innermost(x: Tensor, order: tuple[int, ...], axis: int) -> tuple[Tenso
 _FEW = 9
 
 
-def weighted_sums(x: Tensor, axis: int, taps: Taps) -> Tensor:
-    """Sum only the taps: multiplying infinities elsewhere by 0 would give NaN."""
+def weighted_sums(x: Tensor, axis: int, taps: Taps, dtype: str | None = None) -> Tensor:
+    """Sum only the taps: multiplying infinities elsewhere by 0 would give NaN.
+
+    Computed in float32 if ``x`` is narrow; the result has its dtype, or another one.
+    """
+    dtype, wide = dtype or x.dtype, dtypes.wide(x.dtype) if x.is_float else x.dtype
     trace, (n_out, count) = x.trace, taps.columns.shape
     outer, inner = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])
     has_zeros = taps.columns.max(initial=0) == taps.n_in
@@ -122,7 +129,7 @@ def weighted_sums(x: Tensor, axis: int, taps: Taps) -> Tensor:
     if is_weighted:
         parts = np.split(taps.weights, n_parts, axis=1)
         tables += [
-            trace.convert(trace.literal(t[None, ..., None], x.dtype), x.dtype) for t in parts
+            trace.convert(trace.literal(t[None, ..., None], wide), wide) for t in parts
         ]
 
     def definition(values: Node, *tables: Node) -> Node:
@@ -130,9 +137,12 @@ def weighted_sums(x: Tensor, axis: int, taps: Taps) -> Tensor:
             gathered(values, index, 1) if has_zeros else gather(values, [index], [1])
             for index in tables[:n_parts]
         ]
+        if is_weighted or count > 1:
+            terms = [cast(term, wide) for term in terms]
         if is_weighted:
             terms = [t * weights for t, weights in zip(terms, tables[n_parts:], strict=True)]
-        return SUM(terms[0], axes=(2,)) if n_parts == 1 else sum(terms[1:], terms[0])
+        total = SUM(terms[0], axes=(2,)) if n_parts == 1 else sum(terms[1:], terms[0])
+        return cast(total, dtype)
 
     def record() -> Tensor:
         values = reshape(x, (outer, taps.n_in, 1, inner))
@@ -140,5 +150,5 @@ def weighted_sums(x: Tensor, axis: int, taps: Taps) -> Tensor:
         return reshape(result, (*x.shape[:axis], n_out, *x.shape[axis + 1 :]))
 
     return trace.closed(
-        {"x": x}, record, lambda dy: {"x": weighted_sums(dy, axis, taps.transposed())}
+        {"x": x}, record, lambda dy: {"x": weighted_sums(dy, axis, taps.transposed(), x.dtype)}
     )
