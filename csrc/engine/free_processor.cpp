@@ -22,7 +22,7 @@ using std::chrono::steady_clock;
 // Among more processors, the others take over the work of one.
 static constexpr int most_processors = 4;
 // Between two moves: doubled while Linux brings the thread back, since others need the processor.
-static constexpr auto shortest_pause = 10ms, longest_pause = 1000ms;
+static constexpr auto shortest_pause = 1ms, longest_pause = 1000ms;
 // After which the driver's threads are looked up again.
 static constexpr auto between_looks = 1s;
 
