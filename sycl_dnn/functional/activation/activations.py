@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from sycl_dnn._core import algorithm
+from sycl_dnn._core import algorithm, engine_kind
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.comparison import clamp
 from sycl_dnn.functional.arithmetic.elementwise import check_float, check_same_dtype, pointwise
@@ -17,9 +17,10 @@ from sycl_dnn.functional.shape.reshaping import check_axis
 from sycl_dnn.lower.appendable import Eltwise, applied, is_appendable
 from sycl_dnn.lower.node_lowering import computed, meaning
 from sycl_dnn.onednn import dtypes
+from sycl_dnn.onednn.fault import cpu_has_avx512
 from sycl_dnn.ops import activation as ops
 from sycl_dnn.ops.activation import PRELU
-from sycl_dnn.ops.arithmetic import SIGMOID
+from sycl_dnn.ops.arithmetic import SIGMOID, TANH
 from sycl_dnn.ops.selection import narrow
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.pointwise import broadcast_to, eltwise, linear_map
@@ -32,14 +33,25 @@ if TYPE_CHECKING:
     from sycl_dnn.trace.values import Tensor
 
 A = algorithm
-#: By value of ``approximate``.
-_GELU = {"none": A.eltwise_gelu_erf, "tanh": A.eltwise_gelu_tanh}
+_OF_TANH = (A.eltwise_tanh, A.eltwise_gelu_tanh)
 _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772, 1.0507009873554805
 
 
 def _as_kernel(definition: Callable[..., Node], x: Tensor, **attributes: float) -> Tensor:
     """Record a function as one kernel, which computes in float32 at least."""
     return by_nodes(partial(definition, **attributes), x, wide=dtypes.wide(x.dtype), dtype=x.dtype)
+
+
+def _alone(definition: Callable[..., Node], x: Tensor, primitive: Eltwise, **more: float) -> Tensor:
+    """Record a function as one kernel, which is submitted faster; in compiled ones as a primitive.
+
+    With AVX-512, oneDNN computes the hyperbolic tangent faster than kernels do.
+    """
+    is_cpu = x.trace.engine.kind is engine_kind.cpu
+    is_slow = primitive.algorithm in _OF_TANH and (cpu_has_avx512() or not is_cpu)
+    if x.trace.is_compiled or is_slow:
+        return eltwise(x, *primitive)
+    return _as_kernel(definition, x, **more)
 
 
 @pointwise(integers=True)
@@ -134,9 +146,11 @@ def gelu(input: Tensor, *, approximate: str = "none") -> Tensor:
     approximate : {"none", "tanh"}
         ``"tanh"`` approximates Phi by ``(1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3))) / 2``.
     """
-    if approximate not in _GELU:
+    if approximate not in ("none", "tanh"):
         raise ValueError(f"gelu: approximate must be 'none' or 'tanh', got {approximate!r}")
-    return eltwise(input, _GELU[approximate])
+    if approximate == "none":
+        return eltwise(input, A.eltwise_gelu_erf)
+    return _alone(ops.GELU_TANH, input, Eltwise(A.eltwise_gelu_tanh))
 
 
 @pointwise
@@ -154,7 +168,8 @@ def mish(input: Tensor, inplace: bool = False) -> Tensor:
 @pointwise
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     """Return ``x * min(max(x / 6 + 1/2, 0), 1)``."""
-    return eltwise(input, A.eltwise_hardswish, 1 / 6, 0.5)
+    primitive = Eltwise(A.eltwise_hardswish, 1 / 6, 0.5)
+    return _alone(ops.HARDSWISH, input, primitive, slope=1 / 6, shift=0.5)
 
 
 @pointwise
@@ -167,13 +182,13 @@ def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
 @pointwise
 def sigmoid(input: Tensor) -> Tensor:
     """Return ``1 / (1 + exp(-x))``."""
-    return eltwise(input, A.eltwise_logistic)
+    return _alone(SIGMOID, input, Eltwise(A.eltwise_logistic))
 
 
 @pointwise
 def tanh(input: Tensor) -> Tensor:
     """Return the hyperbolic tangent."""
-    return eltwise(input, A.eltwise_tanh)
+    return _alone(TANH, input, Eltwise(A.eltwise_tanh))
 
 
 @pointwise
