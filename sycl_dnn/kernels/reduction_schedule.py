@@ -200,7 +200,8 @@ def in_memory_order(
     if not (is_far_apart(grid, schedule) and is_dense and has_rows and span):
         return schedule
     n_shares = -(-n_processors // (grid.count("k") // size))
-    if math.prod(grid.sizes) <= _SHARED_COLUMNS:
+    if n_shares > 1 and math.prod(grid.sizes) <= _SHARED_COLUMNS:
+        # One of 16 lengths, each a kernel of its own.
         span = min(span, -(-size // (n_shares * schedule.step)) * schedule.step)
     of_inputs = grid.strides[: len(expression.inputs)]
     n_streams = sum(any(along[axis] for axis in reduced) for along in of_inputs)

@@ -43,7 +43,8 @@ def test_processors_share_the_columns_of_what_caches_hold():
     assert chosen((4096, 777), "rk", n_processors=2).span == 448
     assert chosen((4096, 768), "rk", n_processors=100).span == 64
     assert chosen((8192, 768), "rk", n_processors=2).span == 1024
-    assert chosen((5, 4096, 192), "krk", n_processors=2).span == 192
+    assert chosen((5, 4096, 192), "krk", n_processors=2).span == 1024
+    assert chosen((3, 4096, 192), "krk", n_processors=6).span == 128
 
 
 def test_few_rows_of_several_arrays_are_read_at_a_time():

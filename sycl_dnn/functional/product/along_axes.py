@@ -128,9 +128,7 @@ def weighted_sums(x: Tensor, axis: int, taps: Taps, dtype: str | None = None) ->
     is_weighted = not (taps.weights == (taps.columns < taps.n_in)).all()
     if is_weighted:
         parts = np.split(taps.weights, n_parts, axis=1)
-        tables += [
-            trace.convert(trace.literal(t[None, ..., None], wide), wide) for t in parts
-        ]
+        tables += [trace.convert(trace.literal(t[None, ..., None], wide), wide) for t in parts]
 
     def definition(values: Node, *tables: Node) -> Node:
         terms = [

@@ -88,3 +88,12 @@ def test_no_reference_warning_where_no_other_implementation_exists(queue):
         x = to_device(values_of((3, 4)), "float32", queue)
         y, pullback = sycl_dnn.vjp(F.dropout, x)
         pullback(y)
+
+
+def test_gradients_read_the_mask_that_was_drawn(queue):
+    x = to_device(values_of((3, 8, 20, 20)), "float32", queue)
+    _, pullback = sycl_dnn.vjp(lambda x: F.dropout(x, 0.3), x)
+    with sycl_dnn.profile(wait=True) as profile:
+        pullback(x)
+    masks = [t for r in profile.records for t in r.tensors if t.dtype == "u8"]
+    assert masks

@@ -2,10 +2,12 @@
 from dataclasses import replace
 
 import dpnp
+import fresh_process
 import numpy as np
 import pytest
 from arrays import to_float32
 from comparing import compiled_as_eager, slow_parts
+from descriptors import require_isa
 from functional.case import Case, Spec
 from functional.checks import FALLS_BACK, checked
 
@@ -112,6 +114,36 @@ def test_depthwise_convolutions_of_signals_are_those_of_images(function, dtype, 
     if queue.sycl_device.is_cpu and cpu_has_avx512():
         assert all("dw" in n for n in names)
     assert float(F.astype(y, "float32").asnumpy()[0, 0, 5]) == (5 if function is F.conv1d else 3)
+
+
+def test_the_faster_implementation_of_depthwise_convolutions_is_chosen(queue):
+    """Compiled functions keep the choice when they append to it."""
+    x, w = (dpnp.ones(s, dtype="f4", sycl_queue=queue) for s in ((2, 32, 9, 9), (32, 1, 3, 3)))
+    frozen = sycl_dnn.freeze(w)
+    run = sycl_dnn.compile(lambda x: F.relu(F.conv2d(x, frozen, groups=32)))
+    with sycl_dnn.profile() as profile:
+        ys = F.conv2d(x, w, groups=32), run(x)
+    names = [r.implementation for r in profile.records if "convolution" in r.name]
+    if queue.sycl_device.is_cpu:
+        assert [n.startswith("jit_dw") for n in names] == [True, True]
+    for y in ys:
+        np.testing.assert_array_equal(y.asnumpy(), 9)
+
+
+WIDE = """
+import dpnp, sycl_dnn
+from sycl_dnn import functional as F
+queue = sycl_dnn.default_queue("cpu")
+x, w = (dpnp.ones(s, dtype="f4", sycl_queue=queue) for s in ((1, 32, 9, 9), (32, 32, 3, 3)))
+with sycl_dnn.profile() as profile:
+    y = F.conv2d(x, w, dilation=2, padding=2)
+print({r.implementation for r in profile.records if "convolution" in r.name}, float(y[0, 0, 4, 4]))
+"""
+
+
+def test_wide_windows_are_computed_directly_with_avx2():
+    require_isa("avx2")
+    assert fresh_process.output(WIDE, ONEDNN_MAX_CPU_ISA="AVX2") == "{'jit:avx2'} 288.0"
 
 
 #: Shape of an image, outputs, stride, padding, groups.
