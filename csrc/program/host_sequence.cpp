@@ -200,9 +200,10 @@ void find(function &f, const operation &o) {
                                 " is not one that host sequences apply");
 }
 
-// Multiplications of a sequence that are worth a second thread, and those of an operation.
-constexpr int64_t least_of_sequence = 1 << 18;
+// Multiplications of a sequence that are worth a second thread, and to wake it.
+constexpr int64_t least_of_sequence = 1 << 18, least_of_long_sequence = 1 << 21;
 
+// The multiplications of an operation.
 int64_t work_of(const operation &o) {
     if (o.kind == "product") {
         const Product p(o);
@@ -251,7 +252,7 @@ void HostSequence::append(std::shared_ptr<const SpirvInterpreter> kernel, std::v
 }
 
 void HostSequence::run(void *const *addresses) const {
-    const SecondThread second(work >= least_of_sequence);
+    const SecondThread second(work >= least_of_sequence, work < least_of_long_sequence);
     std::vector<void *> chosen;
     for (const step &s : steps) {
         chosen.clear();

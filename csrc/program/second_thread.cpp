@@ -23,6 +23,8 @@ namespace {
 using work_clock = std::chrono::steady_clock;
 // How long it looks for another session after one.
 constexpr auto rest = std::chrono::microseconds(30);
+// A short session wakes it only if it follows another one: it would end before.
+constexpr auto pause_of_short = std::chrono::microseconds(300);
 // Looks for work, or for the end of a part, before another thread gets the processor.
 constexpr int most_looks = 2000;
 
@@ -38,7 +40,9 @@ struct job {
 };
 
 struct state {
-    std::mutex session;  // held by the thread that has one
+    std::mutex session;            // held by the thread that has one
+    work_clock::time_point ended;  // when the last one ended, of that thread
+    std::atomic<unsigned> n_calls{0};
     std::atomic<bool> is_open{false};
     // The job, and whether the second thread may use it. Sequentially consistent: either it sees
     // that the job has ended, or the caller sees that it is inside.
@@ -91,11 +95,12 @@ void look_for_work(state &s) {
 
 void live() {
     state &s = shared();
-    for (;;) {
+    for (unsigned n_seen = 0;;) {
         {
             std::unique_lock<std::mutex> lock(s.guard);
             s.is_asleep = true;
-            s.opened.wait(lock, [&] { return s.is_open.load(); });
+            s.opened.wait(lock, [&] { return s.n_calls != n_seen; });
+            n_seen = s.n_calls;
             s.is_asleep = false;
         }
         look_for_work(s);
@@ -125,16 +130,19 @@ void start(state &s) {
 
 }  // namespace second_thread
 
-SecondThread::SecondThread(bool is_wanted) {
+SecondThread::SecondThread(bool is_wanted, bool is_short) {
     second_thread::state &s = second_thread::shared();
     if (!is_wanted || was_forked() || !s.session.try_lock()) return;
     second_thread::start(s);
     is_open = second_thread::has_session = true;
     s.is_open = true;
-    if (!s.is_asleep) return;
+    const bool is_alone =
+        second_thread::work_clock::now() - s.ended > second_thread::pause_of_short;
+    if (!s.is_asleep || (is_short && is_alone)) return;
     {
         const std::lock_guard<std::mutex> lock(s.guard);
-    }  // it waits, or has seen that it is open
+        ++s.n_calls;
+    }
     s.opened.notify_one();
 }
 
@@ -143,6 +151,7 @@ SecondThread::~SecondThread() {
     second_thread::state &s = second_thread::shared();
     second_thread::has_session = false;
     s.is_open = false;
+    s.ended = second_thread::work_clock::now();
     s.session.unlock();
 }
 

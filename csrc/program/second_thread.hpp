@@ -13,7 +13,7 @@ namespace sycl_dnn {
 class SecondThread {
   public:
     // A session of the calling thread if the work is worth it, and no other thread has one.
-    explicit SecondThread(bool is_wanted);
+    SecondThread(bool is_wanted, bool is_short);
     ~SecondThread();
     SecondThread(const SecondThread &) = delete;
 
