@@ -42,13 +42,19 @@ def _as_kernel(definition: Callable[..., Node], x: Tensor, **attributes: float) 
     return by_nodes(partial(definition, **attributes), x, wide=dtypes.wide(x.dtype), dtype=x.dtype)
 
 
-def _alone(definition: Callable[..., Node], x: Tensor, primitive: Eltwise, **more: float) -> Tensor:
-    """Record a function as one kernel, which is submitted faster; in compiled ones as a primitive.
+#: Bytes from which one kernel is faster than oneDNN's primitive.
+_LARGE = 1 << 20
 
-    With AVX-512, oneDNN computes the hyperbolic tangent faster than kernels do.
+
+def _alone(definition: Callable[..., Node], x: Tensor, primitive: Eltwise, **more: float) -> Tensor:
+    """Record a function as one kernel where that is faster than oneDNN's primitive.
+
+    Compiled functions fuse primitives. With AVX-512, oneDNN computes the hyperbolic tangent faster
+    than kernels do.
     """
-    is_cpu = x.trace.engine.kind is engine_kind.cpu
+    is_cpu, mode = x.trace.engine.kind is engine_kind.cpu, x.trace.policy.kernels
     is_slow = primitive.algorithm in _OF_TANH and (cpu_has_avx512() or not is_cpu)
+    is_slow = is_slow or mode == "never" or (mode == "auto" and x.desc.get_size() < _LARGE)
     if x.trace.is_compiled or is_slow:
         return eltwise(x, *primitive)
     return _as_kernel(definition, x, **more)
