@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Layers through ``sycl_dnn.functional`` against torch eager on the CPU, forward and backward.
 
-Both run with two threads, in alternating blocks of one run, and each in the better memory format. Prints medians in ms, their range and the ratio, and writes a plot.
+Both run with two threads, in alternating blocks of one run, each in its better memory format.
+Prints medians in ms, their range and the ratio, and writes a plot.
 """
 
 from __future__ import annotations
