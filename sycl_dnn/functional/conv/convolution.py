@@ -7,6 +7,7 @@ from typing import Any
 
 from sycl_dnn._core import algorithm, engine_kind
 from sycl_dnn.functional.arithmetic.elementwise import check_same_dtype
+from sycl_dnn.functional.conv.convolution_gradients import direct_choice
 from sycl_dnn.functional.conv.windows import (
     Axis,
     Pads,
@@ -28,7 +29,7 @@ from sycl_dnn.onednn.avoidance import MOST_NARROW_COLUMNS
 from sycl_dnn.onednn.fault import cpu_has_avx512, narrow_lanes
 from sycl_dnn.ops.selection import pad
 from sycl_dnn.trace import layout
-from sycl_dnn.trace.descriptors import DEPTHWISE, DIRECT, NARROW
+from sycl_dnn.trace.descriptors import DEPTHWISE, NARROW
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import narrow, reshape
@@ -208,22 +209,15 @@ def _layout_for(x: Tensor, axes: list[Axis], groups: int, n_out: int) -> str:
     return "row_major" if is_row_major and not is_channels_last else "channels_last"
 
 
-#: Multiple of the output channels with which CPUs with AVX2 compute wide windows fastest directly.
-_OUTPUTS = 32
-
-
 def _preferred(x: Tensor, axes: list[Axis], groups: int, n_out: int) -> str | None:
-    """Return the preferred implementation in float32 on CPUs; None for oneDNN's choice.
+    """Return the preferred implementation; None for oneDNN's choice.
 
-    That takes up to twice as long for depthwise kernels and, with AVX2, for windows of more than
-    three elements along an axis.
+    For depthwise kernels in float32, CPUs take up to half as long with oneDNN's second choice.
     """
-    if x.trace.engine.kind is not engine_kind.cpu or x.dtype != "float32":
-        return None
-    if 1 < groups == x.shape[1] == n_out:
+    is_cpu = x.trace.engine.kind is engine_kind.cpu
+    if is_cpu and 1 < groups == x.shape[1] == n_out and x.dtype == "float32":
         return DEPTHWISE
-    is_wide = groups == 1 and n_out % _OUTPUTS == 0 and max(a.extent for a in axes) > 3
-    return DIRECT if is_wide and not cpu_has_avx512() else None
+    return direct_choice(x, tuple(a.extent for a in axes), n_out) if groups == 1 else None
 
 
 def as_images(

@@ -9,15 +9,15 @@ from typing import Any
 
 from sycl_dnn._core import algorithm, engine_kind, get_effective_cpu_isa, prop_kind
 from sycl_dnn.functional.conv.fold import Windows
-from sycl_dnn.functional.conv.windows import Sizes
+from sycl_dnn.functional.conv.windows import Sizes, extents
 from sycl_dnn.functional.product.along_axes import weighted_sums
 from sycl_dnn.functional.product.product import product, swapped
 from sycl_dnn.kernels.depthwise_gradient import depthwise_weights_gradient
 from sycl_dnn.lower.node_lowering import computed
-from sycl_dnn.onednn.fault import narrow_lanes
+from sycl_dnn.onednn.fault import cpu_has_avx512, narrow_lanes
 from sycl_dnn.ops.selection import flip
 from sycl_dnn.trace import layout
-from sycl_dnn.trace.descriptors import DEPTHWISE
+from sycl_dnn.trace.descriptors import DEPTHWISE, DIRECT
 from sycl_dnn.trace.gradients import Grads, backward, gradients_of, rule_for
 from sycl_dnn.trace.pointwise import zeros
 from sycl_dnn.trace.recording import Trace
@@ -49,6 +49,20 @@ def scatter_choice(
         return "row_major", "gemm:jit"
     is_depthwise = is_grouped and weights.shape[1] == weights.shape[2] == 1
     return "channels_last", DEPTHWISE if is_depthwise else None
+
+
+#: Multiple of the channels that windows give, with which CPUs with AVX2 compute them fastest.
+_OUTPUTS = 32
+
+
+def direct_choice(x: Tensor, extents: Sizes, n_out: int) -> str | None:
+    """Return the implementation of wide windows in float32 with AVX2; None for oneDNN's choice.
+
+    That takes up to twice as long for windows of more than three elements along an axis.
+    """
+    is_cpu = x.trace.engine.kind is engine_kind.cpu and not cpu_has_avx512()
+    is_fast = x.dtype == "float32" and n_out % _OUTPUTS == 0 and max(extents) > 3
+    return DIRECT if is_cpu and is_fast else None
 
 
 def _is_depthwise(x: Tensor, weights: Tensor) -> bool:
@@ -88,6 +102,9 @@ def _backward_data(trace: Trace, entry: Entry, grads: Grads) -> Grads:
     if turned is not None:
         return {"src": turned}
     memory_layout, implementation = scatter_choice(trace, src.shape, weights, params["strides"])
+    if weights.ndim == src.ndim and memory_layout == "channels_last":
+        spans = tuple(d + 1 for d in params["dilates"])
+        implementation = direct_choice(src, extents(weights.shape[2:], spans), src.shape[1])
     result = trace.primitive(
         "convolution_backward_data",
         {"weights": weights, "diff_dst": grads["dst"]},

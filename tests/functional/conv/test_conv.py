@@ -136,7 +136,8 @@ from sycl_dnn import functional as F
 queue = sycl_dnn.default_queue("cpu")
 x, w = (dpnp.ones(s, dtype="f4", sycl_queue=queue) for s in ((1, 32, 9, 9), (32, 32, 3, 3)))
 with sycl_dnn.profile() as profile:
-    y = F.conv2d(x, w, dilation=2, padding=2)
+    y, pullback = sycl_dnn.vjp(lambda x: F.conv2d(x, w, dilation=2, padding=2), x)
+    pullback(y)
 print({r.implementation for r in profile.records if "convolution" in r.name}, float(y[0, 0, 4, 4]))
 """
 
