@@ -173,7 +173,8 @@ def _subsampled(x: Tensor, axes: list[Axis], groups: int) -> tuple[Tensor, list[
     It is if the input has to be copied to channels-last anyway, and for gradients with respect to
     few channels, for which oneDNN has only slow implementations.
     """
-    is_copied = groups == 1 and not layout.is_channels_last(x.trace.plain(x).desc)
+    is_view = groups == 1 or not (x.trace.training or any(a.size % a.stride for a in axes))
+    is_copied = is_view and not layout.is_channels_last(x.trace.plain(x).desc)
     is_slow = x.trace.training and x.shape[1] // groups < narrow_lanes()
     if not (_is_pointwise(axes) and max(a.stride for a in axes) > 1 and (is_copied or is_slow)):
         return x, axes
