@@ -283,14 +283,16 @@ def embedding_bag(
     _check_factors(input, weight, per_sample_weights, mode)
     rows = _rows(input, weight, padding_idx, False)
     n_bags = input.shape[0] if offsets is None else offsets.size - include_last_offset
-    if mode == "max" and offsets is None:
-        return _maxima(rows, input, padding_idx)
     if mode == "max":
+        if offsets is None:
+            return _maxima(rows, input, padding_idx)
         if not input.size:
             return zeros(weight.trace, (n_bags, weight.shape[1]), str(weight.dtype))
-        return computed(
-            lambda *nodes: _maxima_between(*nodes, n_bags, padding_idx), rows, input, offsets
-        )
+
+        def maxima(rows: Node, index: Node, begins: Node) -> Node:
+            return _maxima_between(rows, index, begins, n_bags, padding_idx)
+
+        return computed(maxima, rows, input, offsets)
 
     def reduced(rows: Node, index: Node, *others: Node) -> Node:
         wide, supply = dtypes.wide(rows.dtype), iter(others)
