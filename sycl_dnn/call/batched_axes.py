@@ -138,8 +138,10 @@ def permute(call: Call) -> Any:
 
 
 def flatten(call: Call) -> Any:
-    """Join axes."""
+    """Join axes; a number becomes a vector of one element."""
     rank = call["input"].ndim
+    if not rank:
+        return F.unsqueeze(call["input"].whole, 1)
     first, last = (axis_of(call[n], rank) for n in ("start_dim", "end_dim"))
     return F.flatten(call["input"].whole, first, last)
 

@@ -85,7 +85,7 @@ def _joined_parts(result: Node) -> Node | None:
         node = node.inputs[0]
     parts = _placed_parts(node)
     axes = [k for k, n in enumerate(node.shape) if any(p.inputs[0].shape[k] != n for p in parts)]
-    if len(parts) < 2 or len(axes) != 1:
+    if len(parts) < 2 or len(axes) != 1 or not node.size:
         return None
     (axis,), end = axes, 0
     parts.sort(key=lambda part: part.attributes["cuts"][axis])

@@ -101,7 +101,6 @@ embedding_bag(i(2, 3), f(4, 2), padding_idx=4) -> padding_idx must be in [-4, 4)
 embedding_bag(i(2, 3), f(4, 2), include_last_offset=True) -> include_last_offset must be False
 embedding_bag(i(2, 0), f(4, 2), mode="max") -> input must have an index for each maximum
 embedding_bag(i(3), f(4, 2)) -> offsets must be an array for an input of 1 axis, got None
-embedding_bag(i(3), f(4, 2), z(1), mode="max") -> mode must be 'sum' or 'mean' for offsets
 embedding_bag(i(3), f(4, 2), z(1, 1)) -> offsets must have 1 axis, got shape (1, 1)
 embedding_bag(i(3), f(4, 2), z(0), include_last_offset=True) -> offsets must have 1 axis and an
 embedding_bag(i(2, 3, 1), f(4, 2)) -> input must have 1 or 2 axes, got shape (2, 3, 1)
