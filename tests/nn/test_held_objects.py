@@ -313,7 +313,7 @@ def test_changed_attributes_of_classes_are_seen(x):
     def check(factor, bias):
         for name, call in ways.items():
             found, wanted = call(x).asnumpy(), x.asnumpy() * factor + bias
-            np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6, err_msg=name)
+            np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-6, err_msg=name)
 
     check(2, 0)
     Scaled.factor = 3.0
