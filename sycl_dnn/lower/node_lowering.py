@@ -415,10 +415,8 @@ class Lowering:
         order = axis_order(full_size[0] if full_size else None, len(shape))
         # Kernels store vectors: along the innermost axis, elements of a place must be neighbors.
         inner = next((k for k in reversed(order) if shape[k] != 1), None)
-        places = [self._places.get(node) for node in nodes]
-        places = [
-            p if p is None or inner is None or p.strides[inner] == 1 else None for p in places
-        ]
+        found = [self._places.get(node) for node in nodes]
+        places = [p if p is None or inner is None or p.strides[inner] == 1 else None for p in found]
         outs = [
             _out(node, order) if place is None else Out(node.shape, node.dtype, place.desc)
             for node, place in zip(nodes, places, strict=True)
