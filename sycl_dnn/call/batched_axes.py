@@ -60,6 +60,16 @@ def extreme(call: Call) -> Any:
     return result[0] if call["dim"] is None and isinstance(result, tuple) else result
 
 
+#: Functions that move axes, of which a number has none.
+_MOVING = frozenset(("movedim", "swapaxes", "transpose"))
+
+
+def _is_of_number(dims: Any) -> bool:
+    """Whether torch accepts these axes of an array without axes."""
+    dims = dims if isinstance(dims, (tuple, list)) else (dims,)
+    return all(type(dim) is int and dim in (0, -1) for dim in dims) and len(dims) < 2
+
+
 def along(*names: str, whole: Iterable[str] = ()) -> Rule:
     """Return the rule of functions whose parameters ``names`` are axes of their input.
 
@@ -70,6 +80,8 @@ def along(*names: str, whole: Iterable[str] = ()) -> Rule:
         first = call.names[0]
         call.only(first, *whole)
         rank = call[first].ndim
+        if not rank and call.name in _MOVING and all(_is_of_number(call[n]) for n in names):
+            return call.whole(first)
         wholes = {n: call.whole(n) for n in (first, *whole) if isinstance(call[n], Tensor)}
         if not rank or any(v.ndim != rank + 1 for v in wholes.values()):
             raise NoRule
@@ -104,6 +116,8 @@ def squeeze(call: Call) -> Any:
     """Remove axes of size 1."""
     x = call["input"]
     dims = tuple(range(x.ndim)) if call["dim"] is None else call["dim"]
+    if not x.ndim and _is_of_number(dims):
+        return x.whole
     removed = [axis for axis in axes_of(dims, x.ndim) if x.whole.shape[axis] == 1]
     return F.squeeze(x.whole, tuple(removed)) if removed else x.whole
 

@@ -184,6 +184,28 @@ def test_views_of_samples_see_writes(x, view):
     assert dpnp.asnumpy(vmap(f)(x)[0][0, 0, 0]) == 5 * dpnp.asnumpy(x)[0, 0] + 1
 
 
+@pytest.mark.parametrize(
+    "view",
+    [
+        lambda v: F.transpose(v, 0, -1),
+        lambda v: F.swapaxes(v, 0, 0),
+        lambda v: F.movedim(v, -1, 0),
+        lambda v: F.squeeze(v, 0),
+    ],
+    ids=["transpose", "swapaxes", "movedim", "squeeze"],
+)
+def test_views_of_numbers_are_the_numbers(x, view):
+    def doubled(value):
+        value = value * 2
+        view(value)[...] = value + 1
+        return value
+
+    _near(vmap(doubled)(x[0]), dpnp.asnumpy(x[0] * 2 + 1))
+    _near(vmap(view)(x[0]), dpnp.asnumpy(x[0]))
+    with pytest.raises((ValueError, IndexError)):
+        vmap(lambda v: F.transpose(v, 0, 1))(x[0])
+
+
 def test_arrays_without_axes_do_not_widen(x):
     scales = dpnp.asarray(np.array([1, 2, 3], "f4"), sycl_queue=x.sycl_queue)
     result = vmap(lambda row, scale: F.astype(row, "float16") * scale)(x, scales)
