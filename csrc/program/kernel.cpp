@@ -282,9 +282,14 @@ void bind_kernel(py::module_ &m) {
                     "array, or -1. Or (\"kernel\", arrays, SPIR-V, numbers, groups, facts), or "
                     "(\"copy\", arrays, from_type, to_type, axes).")
         .def_static(
-            "can_interpret",
-            [](const py::bytes &module) { return SpirvInterpreter::of(module) != nullptr; },
-            py::arg("module"), "Whether the host interprets a SPIR-V module: never without AVX2.")
+            "n_interpreted",
+            [](const py::bytes &module) {
+                const auto interpreter = SpirvInterpreter::of(module);
+                return interpreter ? interpreter->n_instructions() : 0;
+            },
+            py::arg("module"),
+            "The number of instructions that the host interprets of a SPIR-V module, counting "
+            "loops once; 0 if it does not, as always without AVX2.")
         .def_static(
             "can_apply",
             [](dnnl::algorithm algorithm) {

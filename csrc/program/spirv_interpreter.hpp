@@ -29,6 +29,7 @@ class SpirvInterpreter {
     void run(const std::vector<uint64_t> &words, size_t n_groups) const;
 
     bool is_exact() const { return exact; }
+    size_t n_instructions() const { return code.size(); }
 
   private:
     class Decoder;

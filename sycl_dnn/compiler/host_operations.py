@@ -10,12 +10,10 @@ from collections.abc import Callable
 from sycl_dnn import _core
 from sycl_dnn._core import MemoryDesc, normalization_flags
 from sycl_dnn._core import algorithm as A
-from sycl_dnn.compiler.host_post_ops import MAX_INTERPRETED, Operation, with_post_ops
+from sycl_dnn.compiler.host_post_ops import Operation, with_post_ops
 from sycl_dnn.compiler.host_products import is_by_pixel, product_of, windows_of
 from sycl_dnn.compiler.host_recurrence import recurrence_of
 from sycl_dnn.compiler.step_graph import Graph, Node
-from sycl_dnn.kernels.expression import COSTLY
-from sycl_dnn.kernels.joined_kernels import Launch
 from sycl_dnn.kernels.launching import launches_of, recipe_of
 from sycl_dnn.onednn.apart import is_row_major
 from sycl_dnn.program.host_copies import copy_of
@@ -25,6 +23,8 @@ from sycl_dnn.trace.steps import is_kernel
 #: Elements that operations other than products read and write up to which one thread was faster
 #: than oneDNN on two, with its submission.
 _MAX_ELEMENTS, _MAX_NORMED, _MAX_COPIED = 1 << 16, 1 << 14, 1 << 14
+#: Instructions of a kernel, times the elements that it visits, that take as long as its launch.
+_MAX_INSTRUCTIONS = 1 << 18
 _NORMALIZATION_FLAGS = normalization_flags.use_scale | normalization_flags.use_shift
 
 
@@ -161,19 +161,14 @@ def _interpreted(node: Node) -> Operation | None:
     if not launches or recipe is None or not isinstance(recipe[0], bytes):
         return None
     module, _, numbers, n_groups, _, facts = recipe
-    n_costly = max(_n_costly(launch) for launch in launches)
     # Element-wise kernels do not say it: they compute each result once, whatever they gather from.
-    n_elements = node.primitive.n_visited or sum(t.size for t in node.outputs.values())
-    if n_elements * (1 + n_costly) > MAX_INTERPRETED or not _can_interpret(module):
+    n_elements = node.primitive.n_visited or max(t.size for t in node.outputs.values())
+    if not 0 < _n_instructions(module) * n_elements <= _MAX_INSTRUCTIONS:
         return None
     data = (module, numbers, n_groups, facts)
     return Operation("kernel", (*node.inputs.values(),), (*node.outputs.values(),), data)
 
 
-def _n_costly(launch: Launch) -> int:
-    return sum(term.operation in COSTLY for term in launch.form.expression.terms)
-
-
 @functools.lru_cache(maxsize=1024)
-def _can_interpret(module: bytes) -> bool:
-    return _core.Kernel.can_interpret(module)
+def _n_instructions(module: bytes) -> int:
+    return _core.Kernel.n_interpreted(module)

@@ -35,6 +35,7 @@ class Launch(NamedTuple):
     form: Form | ReductionForm
     numbers: tuple[int, ...]
     n_groups: int
+    n_visited: int = 0
 
 
 def is_row(form: Form | ReductionForm) -> bool:

@@ -171,7 +171,9 @@ def joined_kernel(trace: Any, launches: Sequence[Launch]) -> _core.Kernel:
     """
     n_groups, forms = sum(launch.n_groups for launch in launches), forms_of(launches)
     name, module, n_items = joined_name(forms), joined_module(forms), forms[0].schedule.n_items
-    kernel = _kernel_of_facts(trace, module, name, n_groups, n_items, facts_of(launches))
+    n_visited = sum(launch.n_visited for launch in launches)
+    facts = facts_of(launches)
+    kernel = _kernel_of_facts(trace, module, name, n_groups, n_items, facts, n_visited)
     _joined[kernel] = tuple(launches)
     return kernel
 
@@ -194,12 +196,13 @@ def host_sequence(operations: Sequence[tuple[Any, ...]]) -> _core.Kernel:
 
 
 def _kernel_of_facts(
-    trace: Any, module: str | bytes, name: str, n_groups: int, n_items: int, facts: Sequence[int]
-) -> _core.Kernel:
+    trace: Any, module: str | bytes, name: str, n_groups: int, n_items: int, facts: Sequence[int],
+    n_visited: int = 0,
+) -> _core.Kernel:  # fmt: skip
     handle = compiled(trace.engine.sycl_queue, module, name)
     if handle is None:
         raise errors.Unimplemented(f"{name}: the device's compiler refuses this kernel")
-    kernel = _core.Kernel(handle, name, (), n_groups * n_items, n_items, facts)
+    kernel = _core.Kernel(handle, name, (), n_groups * n_items, n_items, facts, n_visited)
     _recipes[kernel] = module, name, (), n_groups, n_items, tuple(facts)
     return kernel
 
@@ -229,7 +232,7 @@ def kernel_of(
         _launches[key] = kernel
         _recipes[kernel] = source, name, tuple(numbers), n_groups, n_items, ()
     if form is not None:
-        _of_forms[kernel] = Launch(form, tuple(map(int, numbers)), n_groups)
+        _of_forms[kernel] = Launch(form, tuple(map(int, numbers)), n_groups, n_visited)
     return kernel
 
 

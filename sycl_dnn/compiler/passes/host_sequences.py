@@ -101,9 +101,8 @@ def _consecutive(
 
 
 def _is_worthwhile(run: Mapping[Node, Operation]) -> bool:
-    """Whether a run has a recurrent network, or several operations, and not just kernels."""
-    kinds = [o.kind for o in run.values()]
-    return "recurrence" in kinds or (len(run) > 1 and {*kinds} != {"kernel"})
+    """Whether a run has several operations, or a recurrent network."""
+    return len(run) > 1 or any(o.kind == "recurrence" for o in run.values())
 
 
 def _is_movable(graph: Graph, node: Node) -> bool:
