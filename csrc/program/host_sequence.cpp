@@ -45,21 +45,30 @@ void for_each_place(const int64_t *axes, size_t n_axes, F f) {
 // --- Products
 
 // sizes: rows, n, k; step between rows of src; elements before the source that the first row
-// begins, elements of a source; steps of the weights along k and n, and between rows of dst; then
-// for each axis of batches its size, and the steps of src, weights and dst. Elements outside the
-// source are 0.
+// begins, elements of a source; steps of the weights along k and n, and between rows of dst; the
+// step of src along k; then for each axis of batches its size, and the steps of src, weights and
+// dst. Elements outside the source are 0.
 struct Product {
-    int64_t rows, n, k, step, lead, length, k_step, n_step, dst_step;
+    int64_t rows, n, k, step, lead, length, k_step, n_step, dst_step, src_step;
 
-    static constexpr size_t n_sizes = 9;
+    static constexpr size_t n_sizes = 10;
     explicit Product(const operation &o) { std::memcpy(this, o.sizes.data(), sizeof *this); }
+
+    // Returns the source with adjacent elements in each row: a copy of a transposed one.
+    const float *adjacent(const float *src) {
+        if (src_step == 1) return src;
+        float *copy = scratch(2, rows * k).data();
+        for (int64_t r = 0; r < rows; ++r)
+            for (int64_t i = 0; i < k; ++i) copy[r * k + i] = src[r * step + i * src_step];
+        step = k;
+        return copy;
+    }
 };
 static_assert(sizeof(Product) == Product::n_sizes * sizeof(int64_t));
 
-// The rows from one to another; `places` are the elements before those of src, weights and dst.
-void multiply_rows(const operation &o, const Product &p, float *const *arrays,
-                   const std::array<int64_t, 3> &places, const Weights &weights, int64_t n,
-                   int64_t begin, int64_t end) {
+// The rows from one to another; `place` is the number of elements before those of dst.
+void multiply_rows(const operation &o, const Product &p, float *const *arrays, const float *src,
+                   int64_t place, const Weights &weights, int64_t n, int64_t begin, int64_t end) {
     // The first row that is not all in the source from one on.
     const int64_t end_of_whole =
         p.step > 0 ? std::min(end, (p.length + p.lead - p.k) / p.step + 1) : end;
@@ -69,18 +78,19 @@ void multiply_rows(const operation &o, const Product &p, float *const *arrays,
         const int64_t count = whole >= 4 ? whole / 4 * 4 : 1;
         const int64_t first = std::max<int64_t>(0, p.lead - r * p.step);
         const int64_t last = std::max(first, std::min(p.k, p.length + p.lead - r * p.step));
-        const float *x = arrays[0] + places[0] + r * p.step - p.lead + first;
+        const float *x = src + r * p.step - p.lead + first;
         const int64_t start = 0;
         weights.times(x, p.step, {1, last - first, &start}, first, count, arrays[2],
                       tile.next(count));
         r += count;
         if (r == end || tile.room() < 4)
-            tile.finish(o, arrays, places[2] + (r - tile.count()) * p.dst_step, p.dst_step);
+            tile.finish(o, arrays, place + (r - tile.count()) * p.dst_step, p.dst_step);
     }
 }
 
 // A product of few rows, by columns.
-void multiply_few_rows(const operation &o, const Product &p, float *const *arrays) {
+void multiply_few_rows(const operation &o, const Product &p, float *const *arrays,
+                       const float *src) {
     constexpr int64_t group = 64;
     in_parts((p.n + group - 1) / group, p.rows * p.k * group, [&](int64_t begin, int64_t end) {
         const int64_t first = begin * group, n = std::min(p.n, end * group) - first;
@@ -88,20 +98,21 @@ void multiply_few_rows(const operation &o, const Product &p, float *const *array
         for (size_t i = 2; i < of_columns.size(); ++i)
             if (of_columns[i]) of_columns[i] += first;
         const Weights weights(arrays[1] + first * p.n_step, p.k_step, p.n_step, n, p.k, p.rows);
-        multiply_rows(o, p, of_columns.data(), {}, weights, n, 0, p.rows);
+        multiply_rows(o, p, of_columns.data(), src, 0, weights, n, 0, p.rows);
     });
 }
 
 // arrays: src, weights, bias, operands, dst.
 void multiply(const operation &o, float *const *arrays) {
-    const Product p(o);
     const size_t n_axes = (o.sizes.size() - Product::n_sizes) / 4;
-    if (!n_axes && p.rows < 4) return multiply_few_rows(o, p, arrays);
+    Product p(o);
     if (!n_axes) {
+        const float *src = p.adjacent(arrays[0]);
+        if (p.rows < 4) return multiply_few_rows(o, p, arrays, src);
         const Weights weights(arrays[1], p.k_step, p.n_step, p.n, p.k, p.rows);
         return in_parts((p.rows + 3) / 4, 4 * p.n * p.k, [&](int64_t begin, int64_t end) {
             const int64_t last = std::min(4 * end, p.rows);
-            multiply_rows(o, p, arrays, {}, weights, p.n, 4 * begin, last);
+            multiply_rows(o, p, arrays, src, 0, weights, p.n, 4 * begin, last);
         });
     }
     std::vector<std::array<int64_t, 3>> all;
@@ -110,9 +121,22 @@ void multiply(const operation &o, float *const *arrays) {
     in_parts(all.size(), p.rows * p.n * p.k, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
             const Weights weights(arrays[1] + all[i][1], p.k_step, p.n_step, p.n, p.k, p.rows);
-            multiply_rows(o, p, arrays, all[i], weights, p.n, 0, p.rows);
+            Product one = p;
+            const float *src = one.adjacent(arrays[0] + all[i][0]);
+            multiply_rows(o, one, arrays, src, all[i][2], weights, p.n, 0, p.rows);
         }
     });
+}
+
+// arrays: diff_dst, src, none, diff_bias, diff_weights. The sizes are those of the product of the
+// transposed diff_dst and src, whose rows' sums are diff_bias.
+void differentiate_weights(const operation &o, float *const *arrays) {
+    multiply(o, arrays);
+    const Product p(o);
+    if (!arrays[3]) return;
+    std::fill_n(arrays[3], p.rows, 0.0f);
+    for (int64_t i = 0; i < p.k; ++i)
+        for (int64_t r = 0; r < p.rows; ++r) arrays[3][r] += arrays[0][r * p.step + i * p.src_step];
 }
 
 // --- Rows
@@ -170,6 +194,7 @@ struct operation_kind {
 
 const operation_kind operation_kinds[] = {
     {"product", 4, Product::n_sizes, 0, multiply},
+    {"weight_gradient", 5, Product::n_sizes, 0, differentiate_weights},
     {"convolution", 4, n_window_sizes, 0, convolve},
     {"depthwise", 4, n_window_sizes, 0, convolve_depthwise},
     {"maximum", 2, n_window_sizes, 0, find_greatest},
@@ -205,7 +230,7 @@ constexpr int64_t least_of_sequence = 1 << 18, least_of_long_sequence = 1 << 21;
 
 // The multiplications of an operation.
 int64_t work_of(const operation &o) {
-    if (o.kind == "product") {
+    if (o.kind == "product" || o.kind == "weight_gradient") {
         const Product p(o);
         int64_t work = p.rows * p.n * p.k;
         for (size_t i = Product::n_sizes; i + 4 <= o.sizes.size(); i += 4) work *= o.sizes[i];

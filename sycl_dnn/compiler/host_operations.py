@@ -11,7 +11,7 @@ from sycl_dnn import _core
 from sycl_dnn._core import MemoryDesc, normalization_flags
 from sycl_dnn._core import algorithm as A
 from sycl_dnn.compiler.host_post_ops import Operation, with_post_ops
-from sycl_dnn.compiler.host_products import is_by_pixel, product_of, windows_of
+from sycl_dnn.compiler.host_products import is_by_pixel, product_of, weight_gradient_of, windows_of
 from sycl_dnn.compiler.host_recurrence import recurrence_of
 from sycl_dnn.compiler.step_graph import Graph, Node
 from sycl_dnn.kernels.launching import launches_of, recipe_of
@@ -37,6 +37,8 @@ def operation_of(graph: Graph, node: Node, factor: int = 1) -> Operation | None:
         return _interpreted(node)
     if "dst_layer" in node.outputs:
         return recurrence_of(graph, node)
+    if node.row == "inner_product_backward_weights":
+        return weight_gradient_of(node)
     if not node.has_dst:
         return None
     if node.row == "reorder":

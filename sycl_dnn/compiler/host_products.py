@@ -11,7 +11,7 @@ from sycl_dnn._core import MemoryDesc
 from sycl_dnn.compiler.constant_values import constant_ids
 from sycl_dnn.compiler.host_post_ops import Operation, with_post_ops
 from sycl_dnn.compiler.rebuilding import PACKABLE, before_packing
-from sycl_dnn.compiler.step_graph import Graph, Node
+from sycl_dnn.compiler.step_graph import Graph, Node, has_only_post_ops
 from sycl_dnn.onednn.apart import is_row_major
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.values import Tensor
@@ -58,10 +58,17 @@ def _is_small(rows: int, n: int, k: int, factor: int) -> bool:
 
 def work_of(node: Node) -> int:
     """Return the multiplications of a product or convolution; 0 of others."""
+    if node.row == "inner_product_backward_weights":
+        return node.inputs["src"].size * node.inputs["diff_dst"].desc.dims[1]
     if node.row not in ("matmul", "convolution_forward"):
         return 0
     dims = node.inputs[PACKABLE].desc.dims
     return node.dst.size * (dims[-2] if node.row == "matmul" else math.prod(dims[1:]))
+
+
+def _length(rows: int, k: int, step: int, inner: int) -> int:
+    """Return the elements of a source; the rows of a transposed one are copied first."""
+    return (rows - 1) * (step if inner == 1 else k) + k
 
 
 def _matrix(node: Node, factor: int) -> _Found | None:
@@ -71,18 +78,42 @@ def _matrix(node: Node, factor: int) -> _Found | None:
         return None
     (rows, k), (step, inner) = src.dims[-2:], src.strides[-2:]
     n, (dst_step, dst_inner) = dst.dims[-1], dst.strides[-2:]
-    if (k > 1 and inner != 1) or (n > 1 and dst_inner != 1):
+    if n > 1 and dst_inner != 1:
         return None
     batches = [a for a, size in enumerate(dst.dims[:-2]) if size > 1]
     if not _is_small(rows * math.prod(dst.dims[:-2]), n, k, factor):
         return None
     if not weights.is_plain and any(size > 1 for size in weights.dims[:-2]):
         return None
-    sizes = [rows, n, k, step, 0, (rows - 1) * step + k, 0, 0, dst_step]
+    inner = inner if k > 1 else 1
+    length = _length(rows, k, step, inner)
+    sizes = [rows, n, k, step, 0, length, 0, 0, dst_step, inner]
     for axis in batches:
         of_operands = [d.strides[axis] if d.dims[axis] > 1 else 0 for d in (src, weights)]
         sizes += [dst.dims[axis], *of_operands, dst.strides[axis]]
     return "product", n, tuple(sizes)
+
+
+def weight_gradient_of(node: Node) -> Operation | None:
+    """Return the gradients of the weights and the bias of a product as an operation."""
+    src, diff_dst = node.inputs["src"], node.inputs["diff_dst"]
+    weights, bias = node.outputs["diff_weights"], node.outputs.get("diff_bias")
+    tensors = [t for t in (src, diff_dst, weights, bias) if t is not None]
+    if not all(t.dtype == "float32" and t.desc.is_plain for t in tensors):
+        return None
+    if len(src.desc.dims) != 2 or not has_only_post_ops(node.attr) or len(node.post_ops):
+        return None
+    (k, n), rows = src.desc.dims, diff_dst.desc.dims[1]
+    inner, step = diff_dst.desc.strides
+    dst_step, dst_inner = weights.desc.strides
+    if not _is_small(rows, n, k, 1) or (n > 1 and dst_inner != 1):
+        return None
+    length = _length(rows, k, step, inner)
+    sizes = (rows, n, k, step, 0, length, *src.desc.strides, dst_step, inner)
+    inputs = (diff_dst, src, None)
+    if bias is None:
+        return Operation("weight_gradient", (*inputs, None), (weights,), (sizes, (), ()))
+    return Operation("weight_gradient", inputs, (bias, weights), (sizes, (), ()))
 
 
 def _convolution(node: Node, factor: int) -> _Found | None:
@@ -114,7 +145,7 @@ def _slid(node: Node) -> tuple[int, ...] | None:
     if not is_padded and list(kernel) == lengths:
         rows, k, step = batches, channels * math.prod(kernel), src.strides[0]
         is_dense = batches == 1 or dst.strides[0] == n
-        return (rows, n, k, step, 0, (rows - 1) * step + k, 0, 0, n) if is_dense else None
+        return (rows, n, k, step, 0, (rows - 1) * step + k, 0, 0, n, 1) if is_dense else None
     n_pixels = math.prod(lengths)
     is_dense = batches == 1 or (src.strides[0], dst.strides[0]) == (
         n_pixels * channels,
@@ -122,14 +153,14 @@ def _slid(node: Node) -> tuple[int, ...] | None:
     )
     if not is_padded and is_dense and {*kernel, *p["strides"]} == {1}:
         rows = batches * n_pixels
-        return rows, n, channels, channels, 0, rows * channels, 0, 0, n
+        return rows, n, channels, channels, 0, rows * channels, 0, 0, n, 1
     sliding = (a for a, size in enumerate(lengths) if kernel[a] != size or padding[a] != (0, 0))
     axis, *others = sliding
     if others or any(p["dilates"]) or any(size > 1 for size in lengths[:axis]):
         return None
     inner = channels * math.prod(lengths[axis + 1 :])
     step, lead = p["strides"][axis] * inner, padding[axis][0] * inner
-    one = dst.dims[2 + axis], n, kernel[axis] * inner, step, lead, lengths[axis] * inner, 0, 0, n
+    one = dst.dims[2 + axis], n, kernel[axis] * inner, step, lead, lengths[axis] * inner, 0, 0, n, 1
     return one if batches == 1 else (*one, batches, src.strides[0], 0, dst.strides[0])
 
 

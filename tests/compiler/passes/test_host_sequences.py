@@ -126,6 +126,55 @@ def test_sources_of_which_an_earlier_step_has_written_a_part(is_first, on_queue)
     assert _rows(report) == ["matmul", "host_sequence"]
 
 
+@pytest.mark.parametrize("shape", [(64,), (4, 16), (1, 3)])
+def test_small_kernels_alone_are_one_step(shape, on_queue):
+    def diffused(x):
+        for _ in range(6):
+            x = x + 0.1 * (F.roll(x, 1, -1) - 2 * x + F.roll(x, -1, -1)) - 0.01 * x * x * x
+        return x
+
+    assert _rows(_compared(diffused, on_queue(*shape))) == ["host_sequence"]
+    gradient = sycl_dnn.grad(lambda x: (diffused(x) ** 2).sum())
+    assert "host_sequence" in _rows(_compared(gradient, on_queue(*shape)))
+
+
+def test_kernels_that_visit_many_elements_are_compiled(on_queue):
+    # The ranks of 256 elements: 65,536 comparisons for 256 results.
+    report = _compared(lambda x: F.sort(x * 2)[0] + F.cumsum(F.sort(x)[0], 0), on_queue(256))
+    counted = [part for part in report.parts if "sum" in part.row or "joined" in part.row]
+    assert counted
+    assert all(part.implementation != "host" for part in counted)
+
+
+@pytest.mark.parametrize(("rows", "k", "n"), [(1, 5, 3), (7, 1, 4), (16, 64, 1), (9, 33, 40)])
+def test_transposed_sources(rows, k, n, on_queue):
+    x, w = on_queue(k, rows), on_queue(k, n) / k
+    report = _compared(lambda x: F.relu(x.T @ w) + (x.T @ w), x)
+    assert "host_sequence" in _rows(report)
+    several = on_queue(3, k, rows)
+    report = _compared(lambda x: F.relu(F.transpose(x, 1, 2) @ w), several)
+
+
+@pytest.mark.parametrize("has_bias", [True, False])
+@pytest.mark.parametrize("sizes", [(1, 4, 3), (64, 4, 16), (5, 17, 1), (33, 20, 40)])
+def test_gradients_of_a_small_network_are_one_step(sizes, has_bias, on_queue):
+    n, width, inner = sizes
+    x, params = on_queue(n, width), [on_queue(inner, width) / width, on_queue(2, inner) / inner]
+    biases = [on_queue(inner), on_queue(2)] if has_bias else [None, None]
+
+    def loss(params, biases, x):
+        (a, b), (c, d) = params, biases
+        return (F.linear(F.tanh(F.linear(x, a, c)), b, d) ** 2).mean()
+
+    def gradients(*arrays):
+        params, biases = list(arrays[:2]), list(arrays[2:]) or [None, None]
+        wrt = (0, 1) if has_bias else 0
+        return tuple(sycl_dnn.tree.leaves(sycl_dnn.grad(loss, wrt)(params, biases, x)))
+
+    report = _compared(gradients, *params, *(b for b in biases if b is not None))
+    assert _rows(report) == ["host_sequence"]
+
+
 ELEMENTWISE = {
     "abs": F.abs, "exp": F.exp, "expm1": F.expm1, "erf": F.erf, "gelu": F.gelu, "neg": F.neg,
     "mish": F.mish, "reciprocal": lambda x: F.reciprocal(F.abs(x) + 0.5),
