@@ -45,7 +45,7 @@ py::object call_bound(const py::object &self) {
     BoundProgram &bound = self.cast<BoundProgram &>();
     const Stream &stream = bound.stream.cast<const Stream &>();
     Program &p = bound.program.cast<Program &>();
-    p.before_run();
+    p.before_run(stream);
     std::vector<sycl::event> events;
     const OrderedCall order(stream, events);
     submit_program(p, stream, order, {self},
@@ -61,7 +61,7 @@ py::object submit_all(const py::sequence &programs) {
     for (const auto &item : all) {
         sequence.push_back(item.cast<BoundProgram *>());
         plans.push_back(sequence.back()->program.cast<Program *>());
-        plans.back()->before_run();
+        plans.back()->before_run(sequence.back()->stream.cast<const Stream &>());
     }
     const py::object first = sequence.front()->stream;
     for (const BoundProgram *bound : sequence)

@@ -17,6 +17,51 @@
 
 namespace sycl_dnn {
 
+namespace {
+
+std::vector<uint64_t> words_of(const std::vector<void *> &addresses,
+                               const std::vector<Kernel::number> &numbers) {
+    std::vector<uint64_t> words;
+    for (void *address : addresses) words.push_back(reinterpret_cast<uintptr_t>(address));
+    for (const Kernel::number &argument : numbers) {
+        uint64_t word = 0;
+        std::visit([&](auto value) { std::memcpy(&word, &value, sizeof value); }, argument);
+        words.push_back(word);
+    }
+    return words;
+}
+
+// A kernel of few elements.
+class Interpreted : public HostWork {
+  public:
+    Interpreted(std::shared_ptr<const SpirvInterpreter> code,
+                const std::vector<Kernel::number> &numbers, size_t n_groups)
+        : code(std::move(code)), numbers(words_of({}, numbers)), n_groups(n_groups) {}
+
+    void run(void *const *addresses) const override {
+        const size_t n_addresses = code->n_parameters() - numbers.size();
+        std::vector<uint64_t> words(n_addresses);
+        std::memcpy(words.data(), addresses, n_addresses * sizeof *addresses);
+        words.insert(words.end(), numbers.begin(), numbers.end());
+        code->run(words, n_groups);
+    }
+    bool is_brief() const override { return true; }
+
+  private:
+    const std::shared_ptr<const SpirvInterpreter> code;
+    const std::vector<uint64_t> numbers;
+    const size_t n_groups;
+};
+
+std::shared_ptr<const HostWork> brief_work(const ProgramBuild *build,
+                                           const std::vector<Kernel::number> &numbers,
+                                           size_t n_groups, size_t n_visited) {
+    auto code = build ? build->brief(n_visited) : nullptr;
+    return code ? std::make_shared<Interpreted>(std::move(code), numbers, n_groups) : nullptr;
+}
+
+}  // namespace
+
 Kernel::Kernel(std::string name, std::optional<sycl::kernel> handle,
                std::shared_ptr<ProgramBuild> build, std::shared_ptr<const HostWork> host,
                std::vector<number> numbers, size_t global, size_t local, std::vector<int32_t> facts,
@@ -29,23 +74,14 @@ Kernel::Kernel(std::string name, std::optional<sycl::kernel> handle,
       facts(std::move(facts)),
       n_visited(n_visited),
       build(std::move(build)),
+      brief(this->facts.empty()
+                ? brief_work(this->build.get(), this->numbers, global / local, n_visited)
+                : nullptr),
       handle(std::move(handle)),
       launched(this->handle.has_value()) {}
 
 // Above this many bytes of arrays, or elements, a kernel takes longer to interpret than to build.
 static constexpr size_t most_interpreted = 4 << 20;
-
-static std::vector<uint64_t> words_of(const std::vector<void *> &addresses,
-                                      const std::vector<Kernel::number> &numbers) {
-    std::vector<uint64_t> words;
-    for (void *address : addresses) words.push_back(reinterpret_cast<uintptr_t>(address));
-    for (const Kernel::number &argument : numbers) {
-        uint64_t word = 0;
-        std::visit([&](auto value) { std::memcpy(&word, &value, sizeof value); }, argument);
-        words.push_back(word);
-    }
-    return words;
-}
 
 // A process that runs a program once has ended, or its first run is a long one.
 static constexpr auto delay_of_builds = std::chrono::milliseconds(100);
@@ -61,7 +97,7 @@ std::vector<Kernel::interpreter_ptr> Kernel::first_runs(const std::vector<Kernel
     std::vector<ProgramBuild::named> at_once, later;
     for (const Kernel *k : kernels) {
         result.emplace_back();
-        if (!k->build || k->launched) continue;
+        if (!k->build || k->launched || k->brief) continue;
         const bool is_small = work[k->build.get()] <= most_interpreted;
         if (is_small || ProgramBuild::is_always_interpreted())
             result.back() = k->build->first_run();
@@ -83,7 +119,7 @@ void Kernel::settle_together(const std::vector<Kernel *> &kernels,
     const auto first = first_runs(kernels, nbytes, false);
     for (size_t i = 0; i < kernels.size(); ++i) {
         Kernel &k = *kernels[i];
-        if (!k.build || k.launched) continue;
+        if (!k.build || k.launched || k.brief) continue;
         if (!first[i])
             k.wait_for_build();
         else if (!k.interpreter)
@@ -105,7 +141,7 @@ void Kernel::before_run(const std::vector<Kernel *> &kernels) {
     std::vector<ProgramBuild::named> builds;
     for (Kernel *k : kernels) {
         // A profile is about what will run from now on.
-        if (k->launched || (!profile::is_on() && k->build->first_run())) continue;
+        if (k->launched || (k->interpreter && !profile::is_on() && k->build->first_run())) continue;
         repeated.push_back(k);
         builds.push_back({k->build, k->name});
     }
@@ -127,7 +163,21 @@ static std::vector<void *> addresses_of(const std::vector<dnnl_exec_arg_t> &args
 }
 
 void Kernel::run_now(const std::vector<dnnl_exec_arg_t> &args) const {
-    host->run(addresses_of(args).data());
+    work().run(addresses_of(args).data());
+}
+
+void Kernel::add_to(BriefWork &all, const std::vector<dnnl_exec_arg_t> &args) const {
+    all.emplace_back(brief ? brief : host, addresses_of(args));
+}
+
+sycl::event Kernel::submit(sycl::queue queue, BriefWork all,
+                           const std::vector<sycl::event> &depends) {
+    return queue.submit([&](sycl::handler &h) {
+        h.depends_on(depends);
+        h.host_task([all = std::move(all)] {
+            for (const auto &[work, addresses] : all) work->run(addresses.data());
+        });
+    });
 }
 
 sycl::event Kernel::submit(sycl::queue queue, const std::vector<dnnl_exec_arg_t> &args,
@@ -137,8 +187,8 @@ sycl::event Kernel::submit(sycl::queue queue, const std::vector<dnnl_exec_arg_t>
         table ? std::vector<void *>{table->addresses(), table->facts()} : addresses_of(args);
     return queue.submit([&](sycl::handler &h) {
         h.depends_on(depends);
-        if (host) {
-            h.host_task([host = host, addresses] { host->run(addresses.data()); });
+        if (host || (brief && !queue.is_in_order())) {
+            h.host_task([work = brief ? brief : host, addresses] { work->run(addresses.data()); });
         } else if (!launched) {
             h.host_task([code = interpreter, words = words_of(addresses, numbers),
                          n = global / local] { code->run(words, n); });
@@ -253,7 +303,7 @@ void bind_kernel(py::module_ &m) {
              "kernel wait for. Its parameters are the addresses of the step's values in their "
              "order, then ``numbers``: int32 for int, float for float. With ``facts``, int32, they "
              "are two: an array of these addresses, and the facts. ``n_visited`` is the number of "
-             "elements that it visits, if these are more than its largest array has.")
+             "elements that it visits; 0 if that is not known.")
         .def_static(
             "start_together", &Kernel::start_together, py::arg("kernels"), py::arg("nbytes"),
             "Begin to build kernels, in another thread: those that are interpreted in their "
@@ -263,8 +313,8 @@ void bind_kernel(py::module_ &m) {
                                "Whether the driver runs it, not an interpreter.")
         .def_readonly("name", &Kernel::name)
         .def_property_readonly(
-            "is_host", [](const Kernel &k) { return k.host != nullptr; },
-            "Whether a thread of the host does it.")
+            "is_host", [](const Kernel &k) { return k.host || k.is_brief_kernel(); },
+            "Whether a thread of the host does it; on a queue in order only if it is no kernel.")
         .def_readonly("global_size", &Kernel::global)
         .def_readonly("n_visited", &Kernel::n_visited)
         .def_readonly("local_size", &Kernel::local)
@@ -282,14 +332,19 @@ void bind_kernel(py::module_ &m) {
                     "array, or -1. Or (\"kernel\", arrays, SPIR-V, numbers, groups, facts), or "
                     "(\"copy\", arrays, from_type, to_type, axes).")
         .def_static(
-            "n_interpreted",
-            [](const py::bytes &module) {
+            "can_interpret",
+            [](const py::bytes &module) { return SpirvInterpreter::of(module) != nullptr; },
+            py::arg("module"), "Whether the host interprets a SPIR-V module: never without AVX2.")
+        .def_static(
+            "is_brief",
+            [](const py::bytes &module, size_t n_visited) {
+                if (!SpirvInterpreter::may_be_brief(module, n_visited)) return false;
                 const auto interpreter = SpirvInterpreter::of(module);
-                return interpreter ? interpreter->n_instructions() : 0;
+                return interpreter && interpreter->is_brief(n_visited);
             },
-            py::arg("module"),
-            "The number of instructions that the host interprets of a SPIR-V module, counting "
-            "loops once; 0 if it does not, as always without AVX2.")
+            py::arg("module"), py::arg("n_visited"),
+            "Whether the host interprets a SPIR-V module that visits so many elements before it "
+            "could be launched.")
         .def_static(
             "can_apply",
             [](dnnl::algorithm algorithm) {

@@ -35,7 +35,7 @@ class Kernel {
     const size_t global;  // total work-items, a multiple of `local`
     const size_t local;
     const std::vector<int32_t> facts;
-    const size_t n_visited;  // elements that it visits, if these are more than those of its arrays
+    const size_t n_visited;  // elements; 0 if their number is not known
 
     // Lets another thread build those for which that is necessary and has not begun, and a little
     // later also those that are interpreted first. `nbytes` are the sizes of their arrays.
@@ -54,9 +54,17 @@ class Kernel {
     // once takes longer to build than to interpret. Call with the GIL.
     static void before_run(const std::vector<Kernel *> &kernels);
 
-    // Whether `run_now` may do it, in the calling thread and without a submission.
-    bool is_brief() const { return host && host->is_brief(); }
+    // Whether `run_now` may do it, in the calling thread and without a submission; host tasks do
+    // it otherwise. Not on queues in order, where a kernel costs less than a host task.
+    bool is_brief() const { return brief || (host && host->is_brief()); }
+    bool is_brief_kernel() const { return brief != nullptr; }
     void run_now(const std::vector<dnnl_exec_arg_t> &args) const;
+
+    // What several brief ones do in order, with the addresses of their values, as one host task.
+    using BriefWork = std::vector<std::pair<std::shared_ptr<const HostWork>, std::vector<void *>>>;
+    void add_to(BriefWork &all, const std::vector<dnnl_exec_arg_t> &args) const;
+    static sycl::event submit(sycl::queue queue, BriefWork all,
+                              const std::vector<sycl::event> &depends);
 
     // Call without the GIL. `table` has the addresses of a kernel with facts.
     sycl::event submit(sycl::queue queue, const std::vector<dnnl_exec_arg_t> &args,
@@ -71,7 +79,10 @@ class Kernel {
                                                    bool is_repeated);
     void wait_for_build();
 
-    const std::shared_ptr<ProgramBuild> build;  // where the handle comes from, or null
+    const HostWork &work() const { return brief ? *brief : *host; }
+
+    const std::shared_ptr<ProgramBuild> build;    // where the handle comes from, or null
+    const std::shared_ptr<const HostWork> brief;  // the same as what is built, of few elements
     std::optional<sycl::kernel> handle;
     std::atomic<bool> launched;   // the handle is there
     interpreter_ptr interpreter;  // until then

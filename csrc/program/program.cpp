@@ -26,11 +26,23 @@ static size_t brief_steps(const std::vector<Program::step> &steps) {
     return std::find_if_not(steps.begin(), steps.end(), is_brief) - steps.begin();
 }
 
-static std::vector<Kernel *> interpreted_kernels(const std::vector<Program::step> &steps) {
+static std::vector<Kernel *> unbuilt_kernels(const std::vector<Program::step> &steps,
+                                             bool are_brief) {
     std::vector<Kernel *> kernels;
     for (const Program::step &s : steps)
-        if (s.kernel && !s.kernel->host && !s.kernel->is_launched()) kernels.push_back(s.kernel);
+        if (s.kernel && !s.kernel->host && !s.kernel->is_launched() &&
+            s.kernel->is_brief_kernel() == are_brief)
+            kernels.push_back(s.kernel);
     return kernels;
+}
+
+static void build_for_run(std::vector<Kernel *> &unbuilt) {
+    if (unbuilt.empty()) return;
+    const std::vector<Kernel *> kernels = unbuilt;  // other threads may run meanwhile
+    Kernel::before_run(kernels);
+    unbuilt.erase(std::remove_if(unbuilt.begin(), unbuilt.end(),
+                                 [](const Kernel *k) { return k->is_launched(); }),
+                  unbuilt.end());
 }
 
 Program::Program(const Engine &e, std::vector<value> v, std::vector<step> s, size_t n, size_t bytes,
@@ -42,21 +54,21 @@ Program::Program(const Engine &e, std::vector<value> v, std::vector<step> s, siz
       arena_bytes(bytes),
       array_bytes(bytes_of_arrays(values)),
       owners(o),
-      has_host_steps(std::any_of(
-          steps.begin(), steps.end(),
-          [](const step &item) { return item.primitive || (item.kernel && item.kernel->host); })),
+      has_host_steps(std::any_of(steps.begin(), steps.end(),
+                                 [](const step &item) {
+                                     return item.primitive ||
+                                            (item.kernel &&
+                                             (item.kernel->host || item.kernel->is_brief()));
+                                 })),
       n_brief(brief_steps(steps)),
-      unbuilt(interpreted_kernels(steps)),
+      unbuilt(unbuilt_kernels(steps, false)),
+      unbuilt_brief(unbuilt_kernels(steps, true)),
       n_interpreted(unbuilt.size()) {}
 
-void Program::before_run() {
-    if (unbuilt.empty()) return;
-    const std::vector<Kernel *> kernels = unbuilt;  // other threads may run meanwhile
-    Kernel::before_run(kernels);
-    unbuilt.erase(std::remove_if(unbuilt.begin(), unbuilt.end(),
-                                 [](const Kernel *k) { return k->is_launched(); }),
-                  unbuilt.end());
+void Program::before_run(const Stream &stream) {
+    build_for_run(unbuilt);
     n_interpreted = unbuilt.size();
+    if (!unbuilt_brief.empty() && stream.flight->queue.is_in_order()) build_for_run(unbuilt_brief);
 }
 
 Program::frame Program::make_frame() const {
@@ -181,7 +193,11 @@ sycl::event Program::submit_quietly(size_t index, const Stream &stream, frame &f
     return event;
 }
 
-static bool is_launch(const Program::step &s) { return s.kernel && s.kernel->is_launched(); }
+size_t Program::end_of_brief(size_t index, bool is_in_order) const {
+    if (is_in_order || profile::is_on()) return index;
+    while (index < steps.size() && steps[index].kernel && steps[index].kernel->is_brief()) ++index;
+    return index;
+}
 
 size_t Program::run_at_once(const Stream &stream, const frame &f,
                             const std::vector<sycl::event> &depends) const {
@@ -198,12 +214,22 @@ void Program::submit(const Stream &stream, frame &f, std::vector<sycl::event> &d
     const size_t start = run_at_once(stream, f, depends);
     if (start == steps.size()) return;
     HostLane lane(*stream.flight, has_host_tasks());
-    const bool is_cpu = stream.flight->is_cpu;
+    const bool is_cpu = stream.flight->is_cpu, is_in_order = stream.flight->queue.is_in_order();
+    const auto is_launch = [&](const step &s) {
+        return s.kernel && s.kernel->is_launched() && (is_in_order || !s.kernel->is_brief());
+    };
     for (size_t i = start; i < steps.size(); ++i) {
         // Intel's CPU runtime gives a kernel that has to wait for another one to a second thread,
         // which takes 50 us. A thread that waits for a kernel executes it.
         if (is_cpu && i && is_launch(steps[i]) && is_launch(steps[i - 1])) last.wait();
-        last = submit_step(i, stream, f, depends);
+        const size_t end = end_of_brief(i, is_in_order);
+        if (end > i + 1) {
+            Kernel::BriefWork all;
+            for (; i < end; ++i) steps[i].kernel->add_to(all, f.args[i]);
+            last = Kernel::submit(stream.flight->queue, std::move(all), depends);
+            --i;
+        } else
+            last = submit_step(i, stream, f, depends);
         f.last_use = last;
         lane.moved(last);
         depends.assign(1, last);

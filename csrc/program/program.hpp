@@ -50,7 +50,7 @@ class Program {
     };
 
     // Call with the GIL before `submit`.
-    void before_run();
+    void before_run(const Stream &stream);
 
     // Submits all steps after `depends`, and sets `last` at each; call without the GIL. Waits
     // occasionally on a CPU.
@@ -84,12 +84,15 @@ class Program {
     // returns their number.
     size_t run_at_once(const Stream &stream, const frame &f,
                        const std::vector<sycl::event> &depends) const;
+    // The end of the brief steps from one on, which are one host task.
+    size_t end_of_brief(size_t index, bool is_in_order) const;
     // Whether there are steps that run on a thread of SYCL's pool: kernels have the driver's.
     bool has_host_tasks() const { return has_host_steps || n_interpreted; }
 
     const bool has_host_steps;
-    const size_t n_brief;           // steps at the beginning
-    std::vector<Kernel *> unbuilt;  // under the GIL
+    const size_t n_brief;                 // steps at the beginning
+    std::vector<Kernel *> unbuilt;        // under the GIL, as the next
+    std::vector<Kernel *> unbuilt_brief;  // which are built for queues in order alone
     std::atomic<size_t> n_interpreted;
 
     std::mutex guard;

@@ -199,6 +199,14 @@ std::shared_ptr<const SpirvInterpreter> ProgramBuild::first_run() {
     return interpreter && (is_always || interpreter->is_exact()) ? interpreter : nullptr;
 }
 
+std::shared_ptr<const SpirvInterpreter> ProgramBuild::brief(size_t n_visited) const {
+    if (options || chosen_interpretation() == interpretation::never) return nullptr;
+    if (!queue.get_device().is_cpu() || !SpirvInterpreter::may_be_brief(module, n_visited))
+        return nullptr;
+    auto brief = SpirvInterpreter::of(module);
+    return brief && brief->is_exact() && brief->is_brief(n_visited) ? brief : nullptr;
+}
+
 void ProgramBuild::look() {
     if (std::exchange(has_looked, true)) return;
     const auto answer = find(py::cast(shared_from_this())).cast<py::tuple>();

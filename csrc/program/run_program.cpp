@@ -28,7 +28,7 @@ Program::arguments arguments_of(const Program &p, const py::list &arrays) {
 py::object run_program(const py::object &self, const Stream &stream, const py::list &arrays,
                        const py::object &depends) {
     Program &p = self.cast<Program &>();
-    p.before_run();
+    p.before_run(stream);
     const auto arguments = arguments_of(p, arrays);
     std::vector<sycl::event> events;
     append_events(depends, events);
@@ -39,7 +39,7 @@ py::object run_program(const py::object &self, const Stream &stream, const py::l
 
 py::object run_over(Program &p, const Stream &stream, const Program::arguments &arguments,
                     owner_list &&owners) {
-    p.before_run();
+    p.before_run(stream);
     std::vector<sycl::event> events;
     const OrderedCall order(stream, events);
     return submit_program(p, stream, order, std::move(owners),

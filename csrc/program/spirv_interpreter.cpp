@@ -408,6 +408,19 @@ const instruction *resumed(char *frame, const instruction *next) {
 
 }  // namespace
 
+// Instructions times elements: 16 of these are about a nanosecond, and a launch takes ten
+// microseconds.
+static constexpr size_t most_of_brief = 1 << 18;
+
+bool SpirvInterpreter::is_brief(size_t n_visited) const {
+    return n_visited && code.size() <= most_of_brief / n_visited;
+}
+
+bool SpirvInterpreter::may_be_brief(const std::string &module, size_t n_visited) {
+    constexpr size_t most_bytes_of_instruction = 64;
+    return n_visited && module.size() / most_bytes_of_instruction <= most_of_brief / n_visited;
+}
+
 void SpirvInterpreter::run(const std::vector<uint64_t> &words, size_t n_groups) const {
     // Each item has a frame, which begins where the largest vectors may, and then the group arrays.
     const size_t bytes = (frame.size() + 63) / 64 * 64;

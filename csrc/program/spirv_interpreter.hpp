@@ -29,7 +29,11 @@ class SpirvInterpreter {
     void run(const std::vector<uint64_t> &words, size_t n_groups) const;
 
     bool is_exact() const { return exact; }
-    size_t n_instructions() const { return code.size(); }
+    // Whether a kernel that visits so many elements takes no longer than its launch; no more than a
+    // guess from the size of the module, which counts loops once.
+    bool is_brief(size_t n_visited) const;
+    static bool may_be_brief(const std::string &module, size_t n_visited);
+    size_t n_parameters() const { return parameters.size(); }
 
   private:
     class Decoder;

@@ -23,8 +23,6 @@ from sycl_dnn.trace.steps import is_kernel
 #: Elements that operations other than products read and write up to which one thread was faster
 #: than oneDNN on two, with its submission.
 _MAX_ELEMENTS, _MAX_NORMED, _MAX_COPIED = 1 << 16, 1 << 14, 1 << 14
-#: Instructions of a kernel, times the elements that it visits, that take as long as its launch.
-_MAX_INSTRUCTIONS = 1 << 18
 _NORMALIZATION_FLAGS = normalization_flags.use_scale | normalization_flags.use_shift
 
 
@@ -163,14 +161,12 @@ def _interpreted(node: Node) -> Operation | None:
     if not launches or recipe is None or not isinstance(recipe[0], bytes):
         return None
     module, _, numbers, n_groups, _, facts = recipe
-    # Element-wise kernels do not say it: they compute each result once, whatever they gather from.
-    n_elements = node.primitive.n_visited or max(t.size for t in node.outputs.values())
-    if not 0 < _n_instructions(module) * n_elements <= _MAX_INSTRUCTIONS:
+    if not _is_brief(module, node.primitive.n_visited):
         return None
     data = (module, numbers, n_groups, facts)
     return Operation("kernel", (*node.inputs.values(),), (*node.outputs.values(),), data)
 
 
 @functools.lru_cache(maxsize=1024)
-def _n_instructions(module: bytes) -> int:
-    return _core.Kernel.n_interpreted(module)
+def _is_brief(module: bytes, n_visited: int) -> bool:
+    return _core.Kernel.is_brief(module, n_visited)

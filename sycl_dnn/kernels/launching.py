@@ -101,8 +101,8 @@ def launched(
     The kernel's parameters are inputs, outputs, then numbers. The first output may overwrite the
     input with index ``replaced``; any may overwrite one of the first ``n_elementwise`` inputs in
     the same layout, whose elements are read before theirs are written. ``n_visited`` is the number
-    of elements that it visits, if these are more than its largest array has. ``places`` are
-    existing tensors that outputs are written into, None for new ones.
+    of elements that it visits, 0 if it is not known. ``places`` are existing tensors that outputs
+    are written into, None for new ones.
 
     Raises
     ------

@@ -10,23 +10,29 @@ from sycl_dnn._core import algorithm as A
 from sycl_dnn.ir.node import Node
 from sycl_dnn.lower.algorithms import FUNCTIONS, PAIRS
 from sycl_dnn.lower.node_lowering import computed
+from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops import arithmetic as ops
 from sycl_dnn.trace.recording import OF_DOUBLES, version_in
 from sycl_dnn.trace.values import Tensor
 
 
-def _pair(kind: A, a: Node, b: Node) -> Node:
-    return PAIRS[kind](ops.cast(a, "float64"), ops.cast(b, "float64"))
-
-
 @version_in(OF_DOUBLES, "binary")
 def _binary(kind: A, a: Tensor, b: Tensor, dtype: str) -> Tensor:
-    return computed(lambda x, y: ops.cast(_pair(kind, x, y), dtype), a, b)
+    wide = dtypes.wide(dtypes.promote(dtypes.promote(a.dtype, b.dtype), dtype))
+
+    def definition(*operands: Node) -> Node:
+        return ops.cast(PAIRS[kind](*[ops.cast(x, wide) for x in operands]), dtype)
+
+    return computed(definition, a, b)
 
 
 @version_in(OF_DOUBLES, "eltwise")
 def _eltwise(x: Tensor, kind: A, alpha: float, beta: float) -> Tensor:
-    return computed(lambda node: FUNCTIONS[kind](node, alpha, beta), x)
+    def definition(node: Node) -> Node:
+        wide = ops.cast(node, dtypes.wide(x.dtype))
+        return ops.cast(FUNCTIONS[kind](wide, alpha, beta), x.dtype)
+
+    return computed(definition, x)
 
 
 @version_in(OF_DOUBLES, "convert")

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -472,7 +473,8 @@ class Lowering:
         numbers = numbers_of(grid, n_groups, n_units, [*passed_numbers, *indexed, *run])
         return launched(
             self._trace, module_of(form), name_of(form), operands, outs, numbers, n_groups,
-            schedule.n_items, n_elementwise=len(reads.inputs), form=form, places=places,
+            schedule.n_items, n_elementwise=len(reads.inputs), form=form,
+            n_visited=math.prod(grid.sizes), places=places,
         )  # fmt: skip
 
 

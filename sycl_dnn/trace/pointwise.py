@@ -124,7 +124,7 @@ def binary(kind: algorithm, a: Tensor, b: Tensor, dtype: str | None = None) -> T
     dtype = dtype or dtypes.promote(a.dtype, b.dtype)
     if dtypes.is_complex(dtype):
         return OF_COMPLEX["binary"](kind, a, b, dtype)
-    if "float64" in (a.dtype, b.dtype, dtype):
+    if not trace.is_compiled or "float64" in (a.dtype, b.dtype, dtype):
         return OF_DOUBLES["binary"](kind, a, b, dtype)
     a, b = expand_rank(a, len(shape)), expand_rank(b, len(shape))
     with untaped(trace):
@@ -165,7 +165,7 @@ def div(a: Tensor, b: Tensor) -> Tensor:
 
 def eltwise(x: Tensor, kind: algorithm, alpha: float = 0.0, beta: float = 0.0) -> Tensor:
     """Apply one of oneDNN's element-wise functions, in the layout of ``x``."""
-    if x.dtype == "float64":
+    if not x.trace.is_compiled or x.dtype == "float64":
         return OF_DOUBLES["eltwise"](x, kind, float(alpha), float(beta))
     outputs = x.trace.primitive(
         "eltwise_forward",

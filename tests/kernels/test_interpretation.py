@@ -10,7 +10,7 @@ from sycl_dnn import _core
 from sycl_dnn.kernels.spirv import Kernel
 
 pytestmark = pytest.mark.skipif(
-    not _core.Kernel.n_interpreted(Kernel("nothing", [], 1).module()),
+    not _core.Kernel.can_interpret(Kernel("nothing", [], 1).module()),
     reason="only CPUs with AVX2 interpret kernels",
 )
 
