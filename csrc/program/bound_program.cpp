@@ -45,9 +45,9 @@ py::object call_bound(const py::object &self) {
     BoundProgram &bound = self.cast<BoundProgram &>();
     const Stream &stream = bound.stream.cast<const Stream &>();
     Program &p = bound.program.cast<Program &>();
-    p.before_run(stream);
     std::vector<sycl::event> events;
     const OrderedCall order(stream, events);
+    p.before_run(stream, events);
     submit_program(p, stream, order, {self},
                    [&](sycl::event &last) { submit_in_turn(bound, p, stream, events, last); });
     return bound.result;
@@ -61,7 +61,6 @@ py::object submit_all(const py::sequence &programs) {
     for (const auto &item : all) {
         sequence.push_back(item.cast<BoundProgram *>());
         plans.push_back(sequence.back()->program.cast<Program *>());
-        plans.back()->before_run(sequence.back()->stream.cast<const Stream &>());
     }
     const py::object first = sequence.front()->stream;
     for (const BoundProgram *bound : sequence)
@@ -70,6 +69,7 @@ py::object submit_all(const py::sequence &programs) {
     const Stream &stream = first.cast<const Stream &>();
     std::vector<sycl::event> events;
     const OrderedCall order(stream, events);
+    for (Program *plan : plans) plan->before_run(stream, events);
     return submit_program(*plans.front(), stream, order, {all}, [&](sycl::event &last) {
         for (size_t i = 0; i < sequence.size(); ++i)
             submit_in_turn(*sequence[i], *plans[i], stream, events, last);

@@ -141,7 +141,7 @@ void Kernel::before_run(const std::vector<Kernel *> &kernels) {
     std::vector<ProgramBuild::named> builds;
     for (Kernel *k : kernels) {
         // A profile is about what will run from now on.
-        if (k->launched || (k->interpreter && !profile::is_on() && k->build->first_run())) continue;
+        if (k->launched || (!profile::is_on() && k->build->first_run())) continue;
         repeated.push_back(k);
         builds.push_back({k->build, k->name});
     }
@@ -182,12 +182,12 @@ sycl::event Kernel::submit(sycl::queue queue, BriefWork all,
 
 sycl::event Kernel::submit(sycl::queue queue, const std::vector<dnnl_exec_arg_t> &args,
                            const AddressTable *table,
-                           const std::vector<sycl::event> &depends) const {
+                           const std::vector<sycl::event> &depends, bool launches_brief) const {
     const std::vector<void *> addresses =
         table ? std::vector<void *>{table->addresses(), table->facts()} : addresses_of(args);
     return queue.submit([&](sycl::handler &h) {
         h.depends_on(depends);
-        if (host || (brief && !queue.is_in_order())) {
+        if (host || (brief && !(launches_brief && launched))) {
             h.host_task([work = brief ? brief : host, addresses] { work->run(addresses.data()); });
         } else if (!launched) {
             h.host_task([code = interpreter, words = words_of(addresses, numbers),

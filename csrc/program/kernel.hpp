@@ -54,8 +54,7 @@ class Kernel {
     // once takes longer to build than to interpret. Call with the GIL.
     static void before_run(const std::vector<Kernel *> &kernels);
 
-    // Whether `run_now` may do it, in the calling thread and without a submission; host tasks do
-    // it otherwise. Not on queues in order, where a kernel costs less than a host task.
+    // Whether `run_now` may do it, in the calling thread and without a submission.
     bool is_brief() const { return brief || (host && host->is_brief()); }
     bool is_brief_kernel() const { return brief != nullptr; }
     void run_now(const std::vector<dnnl_exec_arg_t> &args) const;
@@ -66,9 +65,11 @@ class Kernel {
     static sycl::event submit(sycl::queue queue, BriefWork all,
                               const std::vector<sycl::event> &depends);
 
-    // Call without the GIL. `table` has the addresses of a kernel with facts.
+    // Call without the GIL. `table` has the addresses of a kernel with facts. `launches_brief`:
+    // whether a brief kernel that is built is launched, not a host task.
     sycl::event submit(sycl::queue queue, const std::vector<dnnl_exec_arg_t> &args,
-                       const AddressTable *table, const std::vector<sycl::event> &depends) const;
+                       const AddressTable *table, const std::vector<sycl::event> &depends,
+                       bool launches_brief) const;
 
   private:
     using interpreter_ptr = std::shared_ptr<const SpirvInterpreter>;

@@ -65,10 +65,17 @@ Program::Program(const Engine &e, std::vector<value> v, std::vector<step> s, siz
       unbuilt_brief(unbuilt_kernels(steps, true)),
       n_interpreted(unbuilt.size()) {}
 
-void Program::before_run(const Stream &stream) {
+void Program::before_run(const Stream &stream, const std::vector<sycl::event> &depends) {
     build_for_run(unbuilt);
     n_interpreted = unbuilt.size();
-    if (!unbuilt_brief.empty() && stream.flight->queue.is_in_order()) build_for_run(unbuilt_brief);
+    if (!unbuilt_brief.empty() && launches_brief(stream, depends)) build_for_run(unbuilt_brief);
+}
+
+// A host task that waits for a kernel of others, such as dpnp's, takes longer than a kernel, and so
+// does one on a queue in order.
+bool Program::launches_brief(const Stream &stream, const std::vector<sycl::event> &depends) const {
+    return stream.flight->queue.is_in_order() ||
+           (steps.size() == 1 && !std::all_of(depends.begin(), depends.end(), is_complete));
 }
 
 Program::frame Program::make_frame() const {
@@ -161,23 +168,25 @@ void Program::place_values(frame &f, const arguments &args, char *arena) const {
 }
 
 sycl::event Program::submit_step(size_t index, const Stream &stream, frame &f,
-                                 std::vector<sycl::event> &depends) const {
-    if (!profile::is_on()) return submit_quietly(index, stream, f, depends);
+                                 std::vector<sycl::event> &depends, bool launches_brief) const {
+    if (!profile::is_on()) return submit_quietly(index, stream, f, depends, launches_brief);
     const step &s = steps[index];
-    const auto submit_now = [&] { return submit_quietly(index, stream, f, depends); };
+    const auto submit_now = [&] {
+        return submit_quietly(index, stream, f, depends, launches_brief);
+    };
     if (s.primitive) return profile::run(*s.primitive, stream, f.args[index], depends, submit_now);
     if (s.kernel) return profile::run_kernel(*s.kernel, stream, f.args[index], depends, submit_now);
     return profile::run_fill(values[s.args[0].second].layout, stream, depends, submit_now);
 }
 
 sycl::event Program::submit_quietly(size_t index, const Stream &stream, frame &f,
-                                    std::vector<sycl::event> &depends) const {
+                                    std::vector<sycl::event> &depends, bool launches_brief) const {
     const step &s = steps[index];
     const auto &args = f.args[index];
     sycl::event event;
     if (s.kernel) {
         const AddressTable *table = f.tables[index] ? &*f.tables[index] : nullptr;
-        return s.kernel->submit(stream.flight->queue, args, table, depends);
+        return s.kernel->submit(stream.flight->queue, args, table, depends, launches_brief);
     }
     if (!s.primitive) {
         void *data;
@@ -193,8 +202,7 @@ sycl::event Program::submit_quietly(size_t index, const Stream &stream, frame &f
     return event;
 }
 
-size_t Program::end_of_brief(size_t index, bool is_in_order) const {
-    if (is_in_order || profile::is_on()) return index;
+size_t Program::end_of_brief(size_t index) const {
     while (index < steps.size() && steps[index].kernel && steps[index].kernel->is_brief()) ++index;
     return index;
 }
@@ -214,22 +222,22 @@ void Program::submit(const Stream &stream, frame &f, std::vector<sycl::event> &d
     const size_t start = run_at_once(stream, f, depends);
     if (start == steps.size()) return;
     HostLane lane(*stream.flight, has_host_tasks());
-    const bool is_cpu = stream.flight->is_cpu, is_in_order = stream.flight->queue.is_in_order();
+    const bool is_cpu = stream.flight->is_cpu, launches = launches_brief(stream, depends);
     const auto is_launch = [&](const step &s) {
-        return s.kernel && s.kernel->is_launched() && (is_in_order || !s.kernel->is_brief());
+        return s.kernel && s.kernel->is_launched() && (launches || !s.kernel->is_brief());
     };
     for (size_t i = start; i < steps.size(); ++i) {
         // Intel's CPU runtime gives a kernel that has to wait for another one to a second thread,
         // which takes 50 us. A thread that waits for a kernel executes it.
         if (is_cpu && i && is_launch(steps[i]) && is_launch(steps[i - 1])) last.wait();
-        const size_t end = end_of_brief(i, is_in_order);
+        const size_t end = launches || profile::is_on() ? i : end_of_brief(i);
         if (end > i + 1) {
             Kernel::BriefWork all;
             for (; i < end; ++i) steps[i].kernel->add_to(all, f.args[i]);
             last = Kernel::submit(stream.flight->queue, std::move(all), depends);
             --i;
         } else
-            last = submit_step(i, stream, f, depends);
+            last = submit_step(i, stream, f, depends, launches);
         f.last_use = last;
         lane.moved(last);
         depends.assign(1, last);

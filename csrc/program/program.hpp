@@ -50,7 +50,7 @@ class Program {
     };
 
     // Call with the GIL before `submit`.
-    void before_run(const Stream &stream);
+    void before_run(const Stream &stream, const std::vector<sycl::event> &depends);
 
     // Submits all steps after `depends`, and sets `last` at each; call without the GIL. Waits
     // occasionally on a CPU.
@@ -77,22 +77,24 @@ class Program {
     frame make_frame() const;
     void place_values(frame &f, const arguments &args, char *arena) const;
     sycl::event submit_step(size_t index, const Stream &stream, frame &f,
-                            std::vector<sycl::event> &depends) const;
+                            std::vector<sycl::event> &depends, bool launches_brief) const;
     sycl::event submit_quietly(size_t index, const Stream &stream, frame &f,
-                               std::vector<sycl::event> &depends) const;
+                               std::vector<sycl::event> &depends, bool launches_brief) const;
     // Runs the brief steps at the beginning in the calling thread if nothing is left to wait for;
     // returns their number.
     size_t run_at_once(const Stream &stream, const frame &f,
                        const std::vector<sycl::event> &depends) const;
     // The end of the brief steps from one on, which are one host task.
-    size_t end_of_brief(size_t index, bool is_in_order) const;
+    size_t end_of_brief(size_t index) const;
+    // Whether brief kernels are launched nevertheless, if not run at once.
+    bool launches_brief(const Stream &stream, const std::vector<sycl::event> &depends) const;
     // Whether there are steps that run on a thread of SYCL's pool: kernels have the driver's.
     bool has_host_tasks() const { return has_host_steps || n_interpreted; }
 
     const bool has_host_steps;
     const size_t n_brief;                 // steps at the beginning
     std::vector<Kernel *> unbuilt;        // under the GIL, as the next
-    std::vector<Kernel *> unbuilt_brief;  // which are built for queues in order alone
+    std::vector<Kernel *> unbuilt_brief;  // which are built where they are launched
     std::atomic<size_t> n_interpreted;
 
     std::mutex guard;

@@ -28,20 +28,20 @@ Program::arguments arguments_of(const Program &p, const py::list &arrays) {
 py::object run_program(const py::object &self, const Stream &stream, const py::list &arrays,
                        const py::object &depends) {
     Program &p = self.cast<Program &>();
-    p.before_run(stream);
     const auto arguments = arguments_of(p, arrays);
     std::vector<sycl::event> events;
     append_events(depends, events);
     const OrderedCall order(stream, events);
+    p.before_run(stream, events);
     return submit_program(p, stream, order, {self, arrays},
                           [&](sycl::event &last) { p.submit(stream, arguments, events, last); });
 }
 
 py::object run_over(Program &p, const Stream &stream, const Program::arguments &arguments,
                     owner_list &&owners) {
-    p.before_run(stream);
     std::vector<sycl::event> events;
     const OrderedCall order(stream, events);
+    p.before_run(stream, events);
     return submit_program(p, stream, order, std::move(owners),
                           [&](sycl::event &last) { p.submit(stream, arguments, events, last); });
 }

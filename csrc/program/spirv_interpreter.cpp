@@ -410,7 +410,7 @@ const instruction *resumed(char *frame, const instruction *next) {
 
 // Instructions times elements: 16 of these are about a nanosecond, and a launch takes ten
 // microseconds.
-static constexpr size_t most_of_brief = 1 << 18;
+static constexpr size_t most_of_brief = 1 << 17;
 
 bool SpirvInterpreter::is_brief(size_t n_visited) const {
     return n_visited && code.size() <= most_of_brief / n_visited;

@@ -165,7 +165,8 @@ def div(a: Tensor, b: Tensor) -> Tensor:
 
 def eltwise(x: Tensor, kind: algorithm, alpha: float = 0.0, beta: float = 0.0) -> Tensor:
     """Apply one of oneDNN's element-wise functions, in the layout of ``x``."""
-    if not x.trace.is_compiled or x.dtype == "float64":
+    is_lone_map = kind is A.eltwise_linear and not x.trace.is_compiled
+    if is_lone_map or x.dtype == "float64":
         return OF_DOUBLES["eltwise"](x, kind, float(alpha), float(beta))
     outputs = x.trace.primitive(
         "eltwise_forward",

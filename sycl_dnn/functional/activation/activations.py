@@ -42,8 +42,9 @@ def _as_kernel(definition: Callable[..., Node], x: Tensor, **attributes: float) 
     return by_nodes(partial(definition, **attributes), x, wide=dtypes.wide(x.dtype), dtype=x.dtype)
 
 
-#: Bytes from which one kernel is faster than oneDNN's primitive.
-_LARGE = 1 << 20
+#: Bytes from which one kernel is faster than oneDNN's primitive, and elements up to which it is
+#: interpreted at once.
+_LARGE, _FEW = 1 << 20, 512
 
 
 def _alone(definition: Callable[..., Node], x: Tensor, primitive: Eltwise, **more: float) -> Tensor:
@@ -54,8 +55,9 @@ def _alone(definition: Callable[..., Node], x: Tensor, primitive: Eltwise, **mor
     """
     is_cpu, mode = x.trace.engine.kind is engine_kind.cpu, x.trace.policy.kernels
     is_slow = primitive.algorithm in _OF_TANH and (cpu_has_avx512() or not is_cpu)
-    is_slow = is_slow or mode == "never" or (mode == "auto" and x.desc.get_size() < _LARGE)
-    if x.trace.is_compiled or is_slow:
+    is_slow = is_slow or (mode == "auto" and x.desc.get_size() < _LARGE)
+    is_few = is_cpu and x.size <= _FEW
+    if x.trace.is_compiled or mode == "never" or (is_slow and not is_few):
         return eltwise(x, *primitive)
     return _as_kernel(definition, x, **more)
 

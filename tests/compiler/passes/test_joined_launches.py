@@ -17,7 +17,8 @@ from sycl_dnn.kernels.reduction_form import ReductionForm, ReductionSchedule
 
 def compiled_twice(function, *args):
     """Return the rows of the steps, joined, after comparing the results of separate launches."""
-    result = [sycl_dnn.compile(function, passes={"join_launches": on}) for on in (True, False)]
+    passes = [{"join_launches": is_on, "run_on_host": False} for is_on in (True, False)]
+    result = [sycl_dnn.compile(function, passes=p) for p in passes]
     for a, b in zip(*(one(*args) for one in result), strict=True):
         np.testing.assert_array_equal(dpnp.asnumpy(a), dpnp.asnumpy(b))
     return [part.row for part in result[0].explain(*args).parts]
