@@ -11,7 +11,7 @@ from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops.arithmetic import cast
 from sycl_dnn.ops.reduction import MAX, MEAN, MIN, PROD
 from sycl_dnn.ops.shape import SUM
-from sycl_dnn.trace.recording import OF_DOUBLES, version_in
+from sycl_dnn.trace.recording import AS_KERNELS, version_in
 from sycl_dnn.trace.values import Tensor
 
 _ROWS = {
@@ -20,7 +20,7 @@ _ROWS = {
 }  # fmt: skip
 
 
-@version_in(OF_DOUBLES, "reduce")
+@version_in(AS_KERNELS, "reduce")
 def _reduced(kind: A, x: Tensor, axes: tuple[int, ...], dtype: str) -> Tensor:
     operand = x if str(x.dtype) in REGISTERS else x.trace.convert(x, "float32")
     result_dtype = dtype if dtype in REGISTERS else "float32"

@@ -110,8 +110,7 @@ def _recipe(tensor: Tensor, written: Mapping[int, Any]) -> tuple[Any, tuple[int,
     inputs = [t for t in step.inputs.values() if t.storage.memory is None]
     parts = [_recipe(t, written) for t in inputs]
     sources = tuple(sorted({n for _, numbers in parts for n in numbers}))
-    is_primitive = step.primitive is not None and not is_kernel(step.primitive)
-    if is_primitive and len(inputs) == len(step.inputs):
+    if step.primitive is not None and len(inputs) == len(step.inputs):
         # The order of the sources distinguishes a - b from b - a.
         return (_work(step), *((r, *map(sources.index, n)) for r, n in parts)), sources
     # Anything else is specific to this function.
@@ -121,6 +120,8 @@ def _recipe(tensor: Tensor, written: Mapping[int, Any]) -> tuple[Any, tuple[int,
 def _work(step: Step) -> tuple[Any, ...]:
     """Return the key of a primitive's computation, regardless of its inputs."""
     assert step.primitive is not None
-    pd = step.primitive.primitive_desc
     layouts = [t.desc for t in (*step.inputs.values(), *step.outputs.values())]
+    if is_kernel(step.primitive):  # equal launches are one object
+        return (step.primitive, *layouts)
+    pd = step.primitive.primitive_desc
     return (pd.name, repr(pd.parameters), repr(pd.primitive_attr), *layouts)

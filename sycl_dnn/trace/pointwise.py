@@ -9,7 +9,7 @@ from functools import partial
 from sycl_dnn._core import PostOps, PrimitiveAttr, algorithm
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import layout
-from sycl_dnn.trace.recording import OF_COMPLEX, OF_DOUBLES, Trace
+from sycl_dnn.trace.recording import AS_KERNELS, OF_COMPLEX, Trace
 from sycl_dnn.trace.steps import Entry, Out
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import (
@@ -125,7 +125,7 @@ def binary(kind: algorithm, a: Tensor, b: Tensor, dtype: str | None = None) -> T
     if dtypes.is_complex(dtype):
         return OF_COMPLEX["binary"](kind, a, b, dtype)
     if not trace.is_compiled or "float64" in (a.dtype, b.dtype, dtype):
-        return OF_DOUBLES["binary"](kind, a, b, dtype)
+        return AS_KERNELS["binary"](kind, a, b, dtype)
     a, b = expand_rank(a, len(shape)), expand_rank(b, len(shape))
     with untaped(trace):
         if 0 in shape:
@@ -167,7 +167,7 @@ def eltwise(x: Tensor, kind: algorithm, alpha: float = 0.0, beta: float = 0.0) -
     """Apply one of oneDNN's element-wise functions, in the layout of ``x``."""
     is_lone_map = kind is A.eltwise_linear and not x.trace.is_compiled
     if is_lone_map or x.dtype == "float64":
-        return OF_DOUBLES["eltwise"](x, kind, float(alpha), float(beta))
+        return AS_KERNELS["eltwise"](x, kind, float(alpha), float(beta))
     outputs = x.trace.primitive(
         "eltwise_forward",
         {"src": x},

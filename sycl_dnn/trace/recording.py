@@ -41,8 +41,9 @@ if TYPE_CHECKING:
 #: Dtypes whose bits oneDNN copies only as pairs of halves.
 _IN_HALVES = frozenset({"int64", "float64", *dtypes.STAND_INS} - {"uint32"})
 Versions = dict[str, Callable[..., Tensor]]
-#: By function of this folder: its version for float64 and all else that oneDNN lacks.
-OF_DOUBLES: Versions = {}
+#: By function of this folder: its version as a kernel, for float64 and all else that oneDNN lacks,
+#: and for what compiled functions alone make post-ops of.
+AS_KERNELS: Versions = {}
 #: By function of this folder: its version for complex numbers.
 OF_COMPLEX: Versions = {}
 
@@ -156,7 +157,7 @@ class Trace(TraceState):
         """Return a tensor converted by a generated kernel, in a layout; not on the tape."""
         tape, self.tape = self.tape, []
         try:
-            converted = OF_DOUBLES["convert"](tensor, dtype)
+            converted = AS_KERNELS["convert"](tensor, dtype)
         finally:
             self.tape = tape
         return converted if converted.desc == desc else self.reorder(converted, desc)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from sycl_dnn._core import algorithm
 from sycl_dnn.onednn import dtypes
-from sycl_dnn.trace.recording import OF_COMPLEX, OF_DOUBLES
+from sycl_dnn.trace.recording import AS_KERNELS, OF_COMPLEX
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import reshape
 
@@ -22,7 +22,7 @@ def reduce(kind: algorithm, x: Tensor, axes: Sequence[int], dtype: str | None = 
     axes = tuple(sorted({a % max(x.ndim, 1) for a in axes}))
     if x.size and all(x.shape[a] == 1 for a in axes if x.ndim):
         return x.trace.convert(x, dtype)
-    of_dtype = OF_COMPLEX if dtypes.is_complex(x.dtype) else OF_DOUBLES
+    of_dtype = OF_COMPLEX if dtypes.is_complex(x.dtype) else AS_KERNELS
     return of_dtype["reduce"](kind, x, axes, dtype)
 
 

@@ -15,8 +15,8 @@ from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.ir.node import Node, Operation
 from sycl_dnn.lower import (  # noqa: F401
     complex_values,
-    double_precision,
     eltwise_gradients,
+    kernel_versions,
     reduced_tensors,
 )
 from sycl_dnn.lower.node_lowering import computed

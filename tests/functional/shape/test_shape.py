@@ -62,9 +62,7 @@ def test_a_view_of_a_result_is_not_copied(queue):
     x = to_device(np.ones((2, 3)), "float32", queue)
     result = F.permute(F.stack([x, x, x, x]), (2, 0, 1))
     assert result.shape == (3, 4, 2)
-    assert [s.primitive.name for s in _steps(lambda v: F.permute(F.tanh(v), (1, 0)), x)] == [
-        "eltwise_forward"
-    ]
+    assert len(_steps(lambda v: F.permute(F.tanh(v), (1, 0)), x)) == 1
 
 
 def _steps(function, x):

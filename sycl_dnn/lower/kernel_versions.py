@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generated float64 kernels: oneDNN lacks them on CPUs and computes in float32 on GPUs.
+"""Generated kernels in place of oneDNN's element-wise primitives.
 
-Conversions are those of all dtypes that oneDNN lacks.
+In float64, which oneDNN lacks on CPUs and computes in float32 on GPUs; outside compiled functions,
+which have nothing to append a primitive to; and conversions of all dtypes that oneDNN lacks.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from sycl_dnn.lower.algorithms import FUNCTIONS, PAIRS
 from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops import arithmetic as ops
-from sycl_dnn.trace.recording import OF_DOUBLES, version_in
+from sycl_dnn.trace.recording import AS_KERNELS, version_in
 from sycl_dnn.trace.values import Tensor
 
 
-@version_in(OF_DOUBLES, "binary")
+@version_in(AS_KERNELS, "binary")
 def _binary(kind: A, a: Tensor, b: Tensor, dtype: str) -> Tensor:
     wide = dtypes.wide(dtypes.promote(dtypes.promote(a.dtype, b.dtype), dtype))
 
@@ -26,7 +27,7 @@ def _binary(kind: A, a: Tensor, b: Tensor, dtype: str) -> Tensor:
     return computed(definition, a, b)
 
 
-@version_in(OF_DOUBLES, "eltwise")
+@version_in(AS_KERNELS, "eltwise")
 def _eltwise(x: Tensor, kind: A, alpha: float, beta: float) -> Tensor:
     def definition(node: Node) -> Node:
         wide = ops.cast(node, dtypes.wide(x.dtype))
@@ -35,6 +36,6 @@ def _eltwise(x: Tensor, kind: A, alpha: float, beta: float) -> Tensor:
     return computed(definition, x)
 
 
-@version_in(OF_DOUBLES, "convert")
+@version_in(AS_KERNELS, "convert")
 def _convert(x: Tensor, dtype: str) -> Tensor:
     return computed(lambda node: ops.cast(node, dtype), x)
