@@ -3,6 +3,8 @@
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import fresh_process
@@ -146,3 +148,10 @@ def test_bare_driver_name_counts_where_the_loader_finds_it(monkeypatch):
     assert not _runtime.driver_registered()
     monkeypatch.setenv("LD_LIBRARY_PATH", str(Path(DRIVER).parent))
     assert _runtime.driver_registered()
+
+
+def test_packages_can_be_imported_without_docstrings():
+    packages = ("functional", "graph", "nn.torch_names", "onednn", "optim")
+    code = "import sycl_dnn, " + ", ".join(f"sycl_dnn.{package}" for package in packages)
+    code += "\nfor name in sycl_dnn.__all__: getattr(sycl_dnn, name)"
+    subprocess.run([sys.executable, "-OO", "-c", code], check=True)

@@ -86,7 +86,7 @@ def rule(lr: float, source: str, **defaults: Any) -> Any:
         __init__.__signature__ = signature_of(lr, defaults | _COMMON)  # type: ignore[attr-defined]
         cls.__init__ = __init__
         cls.defaults = defaults
-        text = inspect.cleandoc(cls.__doc__).replace("\n", "\n    ")
+        text = inspect.cleandoc(cls.__doc__ or "").replace("\n", "\n    ")
         example = _EXAMPLE.replace("NAME", cls.__name__)
         text += _MAXIMIZE if "maximize" in defaults else ""
         cls.__doc__ = f"{text}{_SHARED}{source}\n{example}"
