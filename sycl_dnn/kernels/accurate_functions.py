@@ -32,11 +32,11 @@ _TANH = (-0.00571703678, 0.0206505787, -0.0537434965, 0.133314908, -0.333332837)
 _LOG_2 = (0.693359375, -2.12194440e-4)
 #: The bits of sqrt(1 / 2), and of the smallest number with all digits.
 _ROOT_BITS, _SMALLEST = 0x3F3504F3, 2.0**-126
-#: erf(x) / x - 1 by x * x up to 0.86, and -log(erfc(x)) - x by x from 0.92 to 4.
-_ERF = (8.36230684e-05, -0.000814148023, 0.00520098997, -0.0268594135, 0.112836965, -0.376126339,
-        0.128379167)  # fmt: skip
-_ERF_TAIL = (2.13962727e-05, -0.000437830729, 0.00418683378, -0.0251595317, 0.108339942,
-             0.633294444, 0.129539957, -0.000179701394)  # fmt: skip
+#: erf(x) / x - 1 by x * x up to 1, and exp(x * x) * erfc(x) by x - 1 from 1 to 4.
+_ERF = (7.85389057e-05, -0.000801020302, 0.00518832868, -0.0268538129, 0.112835854, -0.37612626,
+        0.128379166)  # fmt: skip
+_ERF_TAIL = (-0.00039379028, 0.0033092706, -0.0131871877, 0.0356596559, -0.0786589235,
+             0.154291481, -0.273207933, 0.427583545)  # fmt: skip
 #: erfinv(x) / x - 1 by x * x - 0.35 up to 0.715 - 0.35, and erfinv(x) - s + 3 / 8 by s - 2.5, where
 #: s = sqrt(-log(1 - x)).
 _ERFINV = (19.4910598, 9.60725743, -1.61290169, 0.527112686, 1.83633197, 1.09106968, 0.693003821,
@@ -133,12 +133,16 @@ def exp_nonpositive(k: Kernel, x: Value) -> Value:
     """Exponential of arguments up to 88.5, accurate to 1e-7; 0 below -87. Faster than ``exp``."""
     if x.type != "f32":
         return k.call("exp", x)
-    multiple = k.call("rint", k.call("mul", x, _constant(k, 1 / math.log(2))))
+    # Adding it leaves a rounded sum in the last digits: the biased exponent of a power of two.
+    shift = _constant(k, 1.5 * 2**23 + 127)
+    shifted = k.call("fma", x, _constant(k, 1 / math.log(2)), shift)
+    multiple = k.call("sub", shifted, shift)
     rest = k.call("fma", multiple, _constant(k, -0.693145752), x)
     rest = k.call("fma", multiple, _constant(k, -1.42860677e-6), rest)
     more = k.call("fma", k.call("mul", _polynomial(k, rest, _EXP_FAST), rest), rest, rest)
     power = k.call("add", more, _constant(k, 1))
-    scale = _power_of_two(k, k.converted(multiple, "i32"))
+    bits = k.call("shl", k.reinterpreted(shifted, "i32"), k.constant(23, "i32"))
+    scale = k.reinterpreted(bits, "f32")
     is_tiny = k.call("lt", x, _constant(k, -87))
     return k.select(is_tiny, _constant(k, 0), k.call("mul", power, scale))
 
@@ -330,12 +334,14 @@ def _atan2(k: Kernel, y: Value, x: Value) -> Value:
 
 @_signed
 def _erf(k: Kernel, a: Value) -> Value:
-    more = k.call("mul", a, _polynomial(k, k.call("mul", a, a), _ERF))
-    end = _constant(k, 4)
-    bounded = k.select(k.call("gt", a, end), end, a)  # NaN stays
-    exponent = k.call("add", bounded, _polynomial(k, bounded, _ERF_TAIL))
-    far = k.call("sub", _constant(k, 1), exp_nonpositive(k, k.call("neg", exponent)))
-    return k.select(k.call("gt", a, _constant(k, 0.925)), far, k.call("add", a, more))
+    one, end, square = _constant(k, 1), _constant(k, 4), k.call("mul", a, a)
+    near = k.call("fma", a, _polynomial(k, square, _ERF), a)
+    bounded = k.select(k.call("gt", a, end), end, a)
+    tail = _polynomial(k, k.call("sub", bounded, one), _ERF_TAIL)
+    # Gradients need this exponential, too: compilers compute it once.
+    power = exp_nonpositive(k, k.call("neg", square))
+    far = k.call("fma", k.call("neg", power), tail, one)
+    return k.select(k.call("gt", a, one), far, near)  # NaN stays
 
 
 def erfinv(k: Kernel, x: Value) -> Value:

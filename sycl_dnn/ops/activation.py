@@ -13,6 +13,7 @@ from sycl_dnn.ops.arithmetic import (
     CLAMP,
     ERF,
     EXP,
+    EXP_NONPOSITIVE,
     EXPM1,
     GE,
     GT,
@@ -103,6 +104,17 @@ def _mish_vjp(node: Node, g: Node) -> list[Node]:
     return [g * (factor + x * SIGMOID(x) * (1 - factor * factor))]
 
 
+def _normal_cdf(x: Node) -> Node:
+    return ERF(x * math.sqrt(0.5)) * 0.5 + 0.5
+
+
+def _gelu_vjp(node: Node, g: Node) -> list[Node]:
+    """Return the gradient, whose exponential is also that of ``ERF``."""
+    (x,) = node.inputs
+    density = EXP_NONPOSITIVE(-SQUARE(x * math.sqrt(0.5))) * (1 / math.sqrt(2 * math.pi))
+    return [g * (_normal_cdf(x) + x * density)]
+
+
 def _gelu_tanh(x: Node) -> Node:
     inner = (x + x * x * x * 0.044715) * math.sqrt(2 / math.pi)
     return x * 0.5 * (TANH(inner) + 1)
@@ -136,7 +148,7 @@ LEAKY_RELU = _row(
 )
 HARDTANH = _row("hardtanh", CLAMP, _hardtanh_vjp)
 ELU = _row("elu", _elu, _elu_vjp)
-GELU = _row("gelu", lambda x: x * 0.5 * (ERF(x * math.sqrt(0.5)) + 1))
+GELU = _row("gelu", lambda x: x * _normal_cdf(x), _gelu_vjp)
 GELU_TANH = _row("gelu_tanh", _gelu_tanh)
 SILU = _row("silu", lambda x: x * SIGMOID(x), _silu_vjp)
 SOFTPLUS = _row("softplus", _softplus, _softplus_vjp)
