@@ -20,8 +20,8 @@ from sycl_dnn.trace.views import axis_order, readable
 
 #: The operations that are recorded, and how a kernel combines values with elements.
 SCATTERS = {
-    "scatter": "", "scatter_add": "add", "scatter_mul": "mul", "scatter_max": "maximum",
-    "scatter_min": "minimum",
+    "scatter": "", "scatter_to_zeros": "", "scatter_add": "add", "scatter_mul": "mul",
+    "scatter_max": "maximum", "scatter_min": "minimum",
 }  # fmt: skip
 
 
@@ -31,8 +31,9 @@ def scattered(inputs: Sequence[Tensor], axis: int, shape: Shape, combined: str) 
     Parameters
     ----------
     inputs : sequence of Tensor
-        Values and an index: they are added to zeros, in float32 if they are narrower. Or an array,
-        values and an index: they are combined with its elements, or the last value for one wins.
+        Values and an index: they replace zeros or are added to them, in float32 if they are
+        narrower. Or an array, values and an index: they are combined with its elements, or the last
+        value for one wins.
     axis : int
         Axis that the index refers to; along others it broadcasts.
     shape : tuple of int
@@ -44,7 +45,7 @@ def scattered(inputs: Sequence[Tensor], axis: int, shape: Shape, combined: str) 
     trace, dtype = values.trace, str(values.dtype)
     if 0 in shape or not values.size:
         return base[0] if base else zeros(trace, shape, dtype)
-    if not base and dtypes.is_float(dtype):
+    if not base and combined and dtypes.is_float(dtype):
         values = trace.convert(values, dtypes.wide(dtype))
     result = _launched(values, index, base, axis, shape, combined)
     return trace.convert(result, dtype)

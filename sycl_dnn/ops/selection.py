@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 
 from sycl_dnn.ir.node import Node, NotDifferentiable, Number, Operation, Shape, number
+from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops.arithmetic import (
     ABS,
     CLAMP_BETWEEN,
@@ -18,6 +19,7 @@ from sycl_dnn.ops.arithmetic import (
     MINIMUM,
     REMAINDER,
     TRUNC_DIVIDE,
+    cast,
     where,
 )
 from sycl_dnn.ops.creation import full, iota
@@ -26,6 +28,8 @@ from sycl_dnn.ops.shape import SUM, broadcast_shape, broadcast_to, reshape, sum_
 #: (start, step, length) along one axis, with a positive step.
 Cut = tuple[int, int, int]
 _INDICES = ("int32", "int64")
+#: How many rows of a table there are for each added one where only these are summed.
+_MANY_TIMES = 4
 
 
 def _gather_infer(inputs: tuple[Node, ...], *, axes: tuple[int, ...]) -> tuple[Shape, str]:
@@ -72,14 +76,18 @@ def gathered(x: Node, index: Node, axis: int, absent: Number = 0) -> Node:
 # --- Writes at indices; several values for one element are applied in order
 
 
+def _result_infer(inputs: tuple[Node, ...], *, axis: int, shape: Shape) -> tuple[Shape, str]:
+    return shape, inputs[0].dtype
+
+
 def _scatter_add_vjp(node: Node, g: Node) -> list[Node | None]:
     return [gathered(g, node.inputs[1], node.attributes["axis"]), None]
 
 
 #: Zeros with values added at indices along an axis; out-of-range indices are ignored.
-SCATTER_ADD = Operation(
-    "scatter_add", lambda inputs, *, axis, shape: (shape, inputs[0].dtype), _scatter_add_vjp
-)
+SCATTER_ADD = Operation("scatter_add", _result_infer, _scatter_add_vjp)
+#: The same for distinct indices.
+SCATTER_TO_ZEROS = Operation("scatter_to_zeros", _result_infer, _scatter_add_vjp)
 
 
 def _placed(g: Node, indices: Sequence[Node], axes: Sequence[int], shape: Shape) -> Node:
@@ -98,7 +106,11 @@ def scatter_add(g: Node, indices: Sequence[Node], axes: Sequence[int], shape: Sh
     if tuple(axes) != tuple(range(first, last + 1)):
         raise NotDifferentiable(f"gather: axes must be neighbors to have a gradient, got {axes}")
     if len(axes) == 1:
-        return SCATTER_ADD(g, indices[0], axis=first, shape=shape)
+        (index,) = indices
+        is_narrow = dtypes.is_float(g.dtype) and dtypes.wide(g.dtype) != g.dtype
+        if is_narrow and index.size == g.shape[first] <= shape[first] // _MANY_TIMES:
+            return _few_rows_added(g, index, first, shape)
+        return SCATTER_ADD(g, index, axis=first, shape=shape)
     sizes, is_inside, flat = shape[first : last + 1], None, None
     for index, n in zip(indices, sizes, strict=True):
         fits = inside(index, n)
@@ -114,6 +126,18 @@ def scatter_add(g: Node, indices: Sequence[Node], axes: Sequence[int], shape: Sh
         shape=(*shape[:first], math.prod(sizes), *shape[last + 1 :]),
     )  # fmt: skip
     return reshape(sums, shape)
+
+
+def _few_rows_added(g: Node, index: Node, axis: int, shape: Shape) -> Node:
+    """Add rows of narrow numbers, with sums of as many rows, not all, in a wide type."""
+    n_rows, rank = index.size, g.ndim
+    places = iota(n_rows, axis, rank)
+    ones = (1,) * rank
+    found = full(n_rows, (*ones[:axis], shape[axis], *ones[axis + 1 :]), places.dtype)
+    slots = gathered(SCATTER_MIN(found, places, index, axis=axis), index, axis, -1)
+    sums = SCATTER_ADD(cast(g, dtypes.wide(g.dtype)), slots, axis=axis, shape=g.shape)
+    own = where(EQ(slots, places), index, number(-1, index.dtype))
+    return SCATTER_TO_ZEROS(cast(sums, g.dtype), own, axis=axis, shape=shape)
 
 
 def _joined(x: Node, first: int, last: int) -> Node:

@@ -140,9 +140,9 @@ VALUES = {
     "slice": lambda x, cuts: x[_slices(cuts)], "place": _place,
     "concat": lambda *arrays, axis: np.concatenate(arrays, axis),
     "iota": _iota, "gather": _gather,
-    "scatter_add": lambda values, index, axis, shape: _scattered(
-        np.zeros(shape), values, index, axis, np.add.at
-    ),
+    **dict.fromkeys(("scatter_add", "scatter_to_zeros"), lambda values, index, axis, shape: (
+        _scattered(np.zeros(shape), values, index, axis, np.add.at)
+    )),
     "scatter": lambda x, values, index, axis: _scattered(
         x, values, index, axis, lambda into, at, v: into.__setitem__(at, v)
     ),

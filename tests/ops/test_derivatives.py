@@ -131,6 +131,8 @@ CASES = {
                            IMAGE),
     "scatter_add": (lambda x: e.EXP(t.SCATTER_ADD(x * x, t.iota(4, 1, 2) - 1, axis=1,
                                                   shape=(3, 3))), X),
+    "scatter_to_zeros": (lambda x: e.EXP(t.SCATTER_TO_ZEROS(x * x, t.iota(4, 1, 2) - 1, axis=1,
+                                                            shape=(3, 3))), X),
     "scatter": (lambda x, y: e.EXP(t.SCATTER(x * x, y * y, t.iota(2, 1, 2) * 3 - 1, axis=1)),
                 X, draw(3, 2)),
     "scatter_mul": (lambda x, y: e.EXP(t.SCATTER_MUL(x, y, t.iota(2, 1, 2) * 3 - 1, axis=1)),
