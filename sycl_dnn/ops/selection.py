@@ -378,16 +378,24 @@ def _folded(g: Node, axis: int, before: int, n: int, after: int, mode: str) -> N
     for start, length, is_before in ((0, before, True), (before + n, after, False)):
         if not length:
             continue
-        border = narrow(g, axis, start, length)
         if mode == "replicate":
-            border, first = SUM(border, axes=(axis,)), 0 if is_before else n - 1
-        elif mode == "reflect":
-            border, first = flip(border, axis), 1 if is_before else n - 1 - length
+            first, border = 0 if is_before else n - 1, narrow(g, axis, start, length)
+            if length > 1:
+                border = SUM(border, axes=(axis,))
+            widths = [(0, 0)] * g.ndim
+            widths[axis] = (first, n - first - 1)
+            total += pad(border, widths)
+            continue
+        # Element i of the n is repeated at ``source``, if it is one of those from ``first`` on.
+        at = iota(n, axis, g.ndim)
+        if mode == "reflect":
+            first = 1 if is_before else n - 1 - length
+            source = _whole(start + length - 1 + first) - at
         else:
             first = n - length if is_before else 0
-        widths = [(0, 0)] * g.ndim
-        widths[axis] = (first, n - first - border.shape[axis])
-        total += pad(border, widths)
+            source = at + (start - first)
+        is_repeated = inside(at - first, length)
+        total += where(is_repeated, gather(g, [source], (axis,)), number(0, g.dtype))
     return total
 
 

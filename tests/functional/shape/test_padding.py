@@ -8,6 +8,7 @@ from functional.case import Spec
 from functional.checks import checked
 from functional.named import IMAGE, LAYOUTS, X, named
 from functional.on_device import to_device
+from kernel_cases import kernels_of
 
 import sycl_dnn
 from sycl_dnn import functional as F
@@ -83,3 +84,13 @@ def test_wide_borders_take_few_steps(mode, queue):
     gradient = sycl_dnn.compile(sycl_dnn.grad(lambda x: F.sum(F.pad(x, (40, 40, 40, 40), mode))))
     assert float(gradient(x).sum()) == 2 * 3 * 144 * 144
     assert gradient.explain(x).n_steps <= 20
+
+
+@pytest.mark.parametrize(
+    ("mode", "width"), [("reflect", 2), ("reflect", 1), ("circular", 2), ("replicate", 1)]
+)
+def test_the_gradient_of_a_border_is_one_kernel_per_axis(mode, width, queue):
+    """Not one more for each border."""
+    x = to_device(np.zeros((2, 3, 9, 8)), "float32", queue)
+    y, pullback = sycl_dnn.vjp(lambda x: F.pad(x, (width,) * 4, mode), x)
+    assert len(kernels_of(pullback, y)) == 2
