@@ -208,6 +208,16 @@ def gradient(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grad
     return dict(zip([name for name, _ in pairs], grad_tensors, strict=True))
 
 
+def _longest_first(nodes: Sequence[Node], order: Sequence[Node]) -> list[Node]:
+    """Sort by the length of what depends on a node: the last may be part of later kernels."""
+    heights: dict[Node, int] = {}
+    for node in reversed(order):
+        heights[node] = heights.get(node, 0) + (not is_elementwise(node))
+        for n in node.inputs:
+            heights[n] = max(heights.get(n, 0), heights[node])
+    return sorted(nodes, key=lambda node: -heights[node])
+
+
 class Lowering:
     """The tensors of nodes in one trace.
 
@@ -254,7 +264,7 @@ class Lowering:
             levels |= dict.fromkeys(early, 1)
         if not self._trace.is_compiled:
             read |= {n for n in _repeated(results) if levels.get(n) == 0}
-        launched_nodes = [node for node in order if not is_elementwise(node)]
+        launched_nodes = _longest_first([node for node in order if not is_elementwise(node)], order)
         for level in range(max(levels.values(), default=0) + 1):
             for node in launched_nodes:
                 if levels[node] == level and not (node in self._tensors or node in self._inner):

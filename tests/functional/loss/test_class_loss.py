@@ -6,6 +6,7 @@ from functional.case import Spec
 from functional.checks import checked
 from functional.losses import make
 from functional.on_device import to_device
+from kernel_cases import kernels_of
 
 import sycl_dnn
 from sycl_dnn import functional as F
@@ -142,3 +143,11 @@ def test_weighted_means_exclude_ignored_targets_out_of_range(loss, ignored, queu
     (slope,) = pullback(dpnp.ones((), dtype="f4", sycl_queue=queue))
     assert not slope[4].any()
     assert dpnp.isfinite(slope).all()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_the_mean_of_a_small_loss_is_one_kernel(dtype, queue):
+    """The sum of the weights is not one of its own, in the order that narrow results have."""
+    scores = to_device(np.zeros((64, 10)), dtype, queue)
+    target = to_device(np.arange(64) % 10, "int64", queue)
+    assert len(kernels_of(F.cross_entropy, scores, target)) == 1
