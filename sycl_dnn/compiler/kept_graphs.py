@@ -104,7 +104,8 @@ class _Writer(pickle.Pickler):
     def _pd(self, pd: Any) -> tuple[Any, ...]:
         attr = shared_descriptors.shared.attr(pd)
         layouts = self._layouts.get(id(pd), {})
-        return "pd", pd.name, dict(pd.parameters), attr, pd.impl_info, layouts
+        words = shared_descriptors.shared.words(pd)
+        return "pd", pd.name, dict(pd.parameters), attr, words, pd.impl_info, layouts
 
     def _calls(self, value: Any) -> tuple[Any, ...]:
         return "calls", type(value).__name__, value.__reduce_ex__(5)[1][1]
@@ -226,10 +227,11 @@ class _Reader(pickle.Unpickler):
         return replayed
 
     def make_pd(
-        self, row: str, params: Any, attr: Any, impl_info: str, layouts: dict[str, Any]
-    ) -> Any:
+        self, row: str, params: Any, attr: Any, words: str | None, impl_info: str,
+        layouts: dict[str, Any],
+    ) -> Any:  # fmt: skip
         """Return a descriptor; raise NotKept if oneDNN would now select something else."""
-        pd = shared_descriptors.shared.described(self._engine, row, params, attr)
+        pd = shared_descriptors.shared.described(self._engine, row, params, attr, words)
         if pd.impl_info != impl_info or any(pd.desc_of(n) != d for n, d in layouts.items()):
             raise NotKept
         return pd

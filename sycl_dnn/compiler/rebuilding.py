@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from sycl_dnn import _core
 from sycl_dnn.compiler.constant_values import constant_ids
 from sycl_dnn.compiler.step_graph import Graph, Node, Refusal
 from sycl_dnn.program import shared_descriptors
@@ -50,19 +49,10 @@ def rebuilt(engine: Any, node: Node, attr: Any, least: str | None = None, **chan
     is_chosen = bool(_slow_parts(least)) or any(words in least for words in PREFERRED)
     # Such an implementation was deliberately preferred to oneDNN's choice.
     if is_chosen and pd.impl_info != least:
-        descriptor = getattr(_core, node.row)(engine, **params, attr=attr)
-        pd = descriptor if _advance_to(descriptor, least) else pd
+        pd = shared_descriptors.shared.described(engine, node.row, params, attr, least)
     if is_slower(pd.impl_info, least):
         return Refusal(f"{node.row} would run as {pd.impl_info} instead of {least}")
     return pd
-
-
-def _advance_to(pd: Any, name: str) -> bool:
-    """Advance a descriptor to the named implementation."""
-    while pd.impl_info != name:
-        if not pd.next_impl():
-            return False
-    return True
 
 
 def misfit(pd: Any, node: Node, inputs: dict[str, Any]) -> Refusal | None:

@@ -94,10 +94,8 @@ class CompileTrace(Trace):
     def descriptor(
         self, row: str, params: Mapping[str, Any], attr: Any, prefer: str | None = None
     ) -> Any:
-        """Return a descriptor, shared unless an implementation is preferred."""
-        if prefer is not None:
-            return super().descriptor(row, params, attr, prefer)
-        return shared_descriptors.shared.described(self.engine, row, params, attr)
+        """Return a shared descriptor."""
+        return shared_descriptors.shared.described(self.engine, row, params, attr, prefer)
 
     def primitive_of(self, pd: Any, inserted: bool = False) -> Planned:
         """Return a placeholder for a primitive, since many are fused and never created."""

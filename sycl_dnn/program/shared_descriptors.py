@@ -22,10 +22,12 @@ _MAX_DESCRIPTORS = 2048
 class _Cached:
     """A descriptor with its primitives and cached queries."""
 
-    __slots__ = ("attr", "pd", "post_ops", "primitives")
+    __slots__ = ("attr", "pd", "post_ops", "primitives", "words")
 
-    def __init__(self, pd: Any) -> None:
+    def __init__(self, pd: Any, words: str | None) -> None:
         self.pd = pd
+        #: By which its implementation was chosen; None for oneDNN's choice.
+        self.words = words
         #: By whether the package inserted the reorder.
         self.primitives: dict[bool, Any] = {}
         self.attr: Any = None
@@ -50,17 +52,19 @@ class Descriptors:
         self._refused: set[Any] = set()
         self._lock = threading.Lock()
 
-    def described(self, engine: Any, row: str, params: Mapping[str, Any], attr: Any) -> Any:
-        """Return a shared descriptor.
+    def described(
+        self, engine: Any, row: str, params: Mapping[str, Any], attr: Any, words: str | None = None
+    ) -> Any:
+        """Return a shared descriptor; ``words`` as for ``new``.
 
         Raises
         ------
         DnnlError
             oneDNN does not support it.
         """
-        key = self._key(engine, row, params, attr)
+        key = self._key(engine, row, params, attr, words)
         cached = self._get(key)
-        return self._created(key, engine, row, params, attr) if cached is None else cached.pd
+        return self._created(key, engine, row, params, attr, words) if cached is None else cached.pd
 
     def described_or_none(self, engine: Any, row: str, params: Mapping[str, Any], attr: Any) -> Any:
         """Return a shared descriptor; None if oneDNN does not support it."""
@@ -78,10 +82,12 @@ class Descriptors:
             self._refused.add(key)
             return None
 
-    def _created(self, key: Any, engine: Any, row: str, params: Any, attr: Any) -> Any:
-        pd = getattr(_core, row)(engine, **params, attr=attr)
+    def _created(
+        self, key: Any, engine: Any, row: str, params: Any, attr: Any, words: str | None = None
+    ) -> Any:
+        pd = new(engine, row, params, attr, words)
         # Descriptors that warn are recreated, so that they warn again.
-        return pd if faults.warned_of(pd) else self._keep(key, pd).pd
+        return pd if faults.warned_of(pd) else self._keep(key, pd, words).pd
 
     def primitive(self, pd: Any, inserted: bool = False) -> Any:
         """Return the primitive of a descriptor; ``inserted`` as for ``Primitive``."""
@@ -105,6 +111,11 @@ class Descriptors:
         if id(pd) in self._by_pd:
             return pd
         return self.described(pd.engine, pd.name, pd.parameters, pd.primitive_attr)
+
+    def words(self, pd: Any) -> str | None:
+        """Return the words by which a descriptor's implementation was chosen, if any."""
+        cached = self._by_pd.get(id(pd))
+        return None if cached is None else cached.words
 
     def attr(self, pd: Any) -> Any:
         """Return a descriptor's attribute, the same object each time."""
@@ -134,9 +145,11 @@ class Descriptors:
     def __len__(self) -> int:
         return len(self._cache)
 
-    def _key(self, engine: Any, row: str, params: Mapping[str, Any], attr: Any) -> Any:
+    def _key(
+        self, engine: Any, row: str, params: Mapping[str, Any], attr: Any, words: str | None = None
+    ) -> Any:
         settings = () if attr is None else tuple((n, _exact(a)) for n, a in attr.calls)
-        return (engine, row, settings, *((n, _exact(v)) for n, v in params.items()))
+        return (engine, row, words, settings, *((n, _exact(v)) for n, v in params.items()))
 
     def _get(self, key: Any) -> _Cached | None:
         with self._lock:
@@ -145,14 +158,32 @@ class Descriptors:
                 self._cache.move_to_end(key)
             return cached
 
-    def _keep(self, key: Any, pd: Any) -> _Cached:
+    def _keep(self, key: Any, pd: Any, words: str | None) -> _Cached:
         with self._lock:
-            cached = self._cache.setdefault(key, _Cached(pd))
+            cached = self._cache.setdefault(key, _Cached(pd, words))
             self._by_pd[id(cached.pd)] = cached
             while len(self._cache) > self._capacity:
                 _, evicted = self._cache.popitem(last=False)
                 self._by_pd.pop(id(evicted.pd), None)
             return cached
+
+
+def new(
+    engine: Any, row: str, params: Mapping[str, Any], attr: Any, words: str | None = None
+) -> Any:
+    """Return a new descriptor: of the first implementation with these words in its name, if any.
+
+    Raises
+    ------
+    DnnlError
+        oneDNN has none.
+    """
+    make = getattr(_core, row)
+    pd = make(engine, **params, attr=attr)
+    while words is not None and words not in pd.impl_info:
+        if not pd.next_impl():
+            return make(engine, **params, attr=attr)
+    return pd
 
 
 def post_ops_of(attr: Any) -> Any:

@@ -25,14 +25,6 @@ _DESCRIBES = {"src0": "src_0", "src1": "src_1", "src2": "src_2"}
 DEPTHWISE, DIRECT = PREFERRED = "jit_dw", "jit:avx2"
 
 
-def go_on_to(pd: _core.PrimitiveDesc, words: str) -> bool:
-    """Move a descriptor to the first implementation with these words in its name, if any."""
-    while words not in pd.impl_info:
-        if not pd.next_impl():
-            return False
-    return True
-
-
 def parameters_of(
     row: str,
     inputs: Mapping[str, Tensor],

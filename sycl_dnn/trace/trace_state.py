@@ -14,8 +14,8 @@ from dpnp.exceptions import ExecutionPlacementError
 from sycl_dnn import _core
 from sycl_dnn._dpnp import array_in
 from sycl_dnn.onednn import dtypes
+from sycl_dnn.program import shared_descriptors
 from sycl_dnn.trace import layout, policy
-from sycl_dnn.trace.descriptors import go_on_to
 from sycl_dnn.trace.steps import ArrayStep, Entry, Step
 from sycl_dnn.trace.values import Storage, Tensor
 
@@ -225,11 +225,7 @@ class TraceState:
         DnnlError
             oneDNN has none.
         """
-        make = getattr(_core, row)
-        pd = make(self.engine, **params, attr=attr)
-        if prefer is not None and not go_on_to(pd, prefer):
-            pd = make(self.engine, **params, attr=attr)
-        return pd
+        return shared_descriptors.new(self.engine, row, params, attr, prefer)
 
     def primitive_of(self, pd: _core.PrimitiveDesc, inserted: bool = False) -> Any:
         """Return the primitive of a step; ``inserted`` as for ``Primitive``."""

@@ -12,6 +12,7 @@ onnx = pytest.importorskip("onnx")
 
 import sycl_dnn  # noqa: E402
 from sycl_dnn.compiler import kept_graphs, programs  # noqa: E402
+from sycl_dnn.functional.conv import convolution  # noqa: E402
 from sycl_dnn.kernels import kept_binaries  # noqa: E402
 from sycl_dnn.nn import folded_calls  # noqa: E402
 from sycl_dnn.trace import policy  # noqa: E402
@@ -105,15 +106,24 @@ def test_other_programs_are_traced(folder, traces, x, change):
     assert len(traces) == 2
 
 
+def report(x):
+    net = sycl_dnn.onnx.load(model())
+    return str(folded_calls.program_of(net).explain({"x": sycl_dnn.asarray(x)}, ()))
+
+
 def test_reports_are_the_same(folder, traces, x):
-    reports = []
-    for _ in range(2):
-        net = sycl_dnn.onnx.load(model())
-        program = folded_calls.program_of(net)
-        reports.append(str(program.explain({"x": sycl_dnn.asarray(x)}, ())))
+    reports = report(x), report(x)
     assert len(traces) == 1
     assert reports[0] == reports[1]
     assert "convolution" in reports[0]
+
+
+def test_chosen_implementations_are_kept(folder, traces, x, monkeypatch):
+    monkeypatch.setattr(convolution, "_preferred", lambda *_: "gemm:jit")
+    many = np.tile(x, (64, 1, 1, 1))  # more than a host task computes
+    assert "gemm:jit" in report(many)
+    assert "gemm:jit" in report(many)
+    assert len(traces) == 1
 
 
 def test_without_a_folder_models_are_traced(monkeypatch, traces, x):

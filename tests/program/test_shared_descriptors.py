@@ -75,6 +75,18 @@ def test_refusals_are_remembered(engine, monkeypatch):
         result.described(engine, "binary", params, None)
 
 
+def test_implementations_can_be_chosen(engine):
+    result, desc = Descriptors(), layout.row_major((4, 4), "float32")
+    params = {"src": desc, "weights": desc, "dst": desc}
+    usual = result.described(engine, "matmul", params, None)
+    chosen, again = (result.described(engine, "matmul", params, None, "gemm") for _ in range(2))
+    assert "gemm" in chosen.impl_info != usual.impl_info
+    assert chosen is again
+    assert (result.words(chosen), result.words(usual)) == ("gemm", None)
+    # Without such an implementation it is oneDNN's choice.
+    assert result.described(engine, "matmul", params, None, "none").impl_info == usual.impl_info
+
+
 def test_the_least_recently_used_is_evicted(engine):
     result = Descriptors(capacity=2)
     descs = [layout.row_major((n, 4), "float32") for n in (2, 3, 4)]
