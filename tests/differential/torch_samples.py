@@ -8,7 +8,6 @@ torch's function and of the one here; an operator without a counterpart has no s
 
 from __future__ import annotations
 
-import functools
 import operator
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -23,6 +22,7 @@ from torch.testing._internal.common_methods_invocations import op_db
 
 import sycl_dnn
 from sycl_dnn import functional as F  # noqa: N812
+from sycl_dnn import nn
 from sycl_dnn.nn import torch_names
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.module_arrays import with_methods
@@ -38,6 +38,10 @@ WITHOUT_VALUES = frozenset((
     "nn.functional.feature_alpha_dropout", "nn.functional.rrelu", "normal", "rand_like", "randint",
     "randn", "randn_like",
 ))  # fmt: skip
+#: Methods that have no function, or another one under their name.
+_METHODS = frozenset(("contiguous", "repeat", "unfold", "view", "to", "item"))
+#: Variants that write to their input.
+_WITHOUT = frozenset(("normal.in_place",))
 #: Arguments of torch's without a meaning here.
 _IGNORED = ("device", "layout", "memory_format", "pin_memory", "requires_grad", "generator")
 _OPERATORS = {
@@ -55,27 +59,35 @@ def name_of(info: Any) -> str:
     return info.name + (f".{info.variant_test_name}" if info.variant_test_name else "")
 
 
-@functools.cache
-def function_of(name: str) -> Callable[..., Any] | None:
-    """Return this package's function for a name of ``op_db`` without the variant, or None."""
-    if name in _OPERATORS:
-        return _OPERATORS[name]
-    if name.startswith(("nn.functional.", "special.")):
-        return getattr(F, name.split(".")[-1], None)
+def function_of(info: Any) -> Callable[..., Any] | None:
+    """Return this package's function for an operator of ``op_db``, or None."""
+    if info.name in _OPERATORS:
+        return _OPERATORS[info.name]
+    if name_of(info) in _WITHOUT or info.name in _METHODS:
+        return method_of(info)
     value: Any = torch_names
-    for part in RENAMED.get(name, name).split("."):
+    for part in RENAMED.get(info.name, info.name).split("."):
         value = None if value is None or part.startswith("_") else getattr(value, part, None)
     if callable(value) and not isinstance(value, type):
         return value
-    return _method(name) if name in (*FACTS, *ADDED, *SWITCHED, "T", "mT") else None
+    return method_of(info)
 
 
-def _method(name: str) -> Callable[..., Any]:
-    """Return a function that calls torch's method of its first argument, or reads its attribute."""
+def method_of(info: Any) -> Callable[..., Any] | None:
+    """Return a function that calls torch's method of its first argument, or None."""
+    name = info.name
+    if name_of(info) in _WITHOUT or not hasattr(with_methods(F.ones(1, 1)), name):
+        return None
+    if not (name in (*FACTS, *ADDED, *SWITCHED, *_METHODS, "T", "mT") or hasattr(F, name)):
+        return None
 
     def method(x: Any, *args: Any, **kwargs: Any) -> Any:
-        found = getattr(x if isinstance(x, Tensor) else with_methods(x), name)
-        return found(*args, **kwargs) if callable(found) else found
+        torch_names.set_tensor_methods(True)
+        try:
+            found = getattr(x if isinstance(x, Tensor) else with_methods(x), name)
+            return found(*args, **kwargs) if callable(found) else found
+        finally:
+            torch_names.set_tensor_methods(False)
 
     return method
 
@@ -123,6 +135,8 @@ def _leaf(value: Any) -> Any:
         return from_torch(value)
     if isinstance(value, torch.dtype):
         return dtype_name(value)
+    if isinstance(value, torch.nn.PairwiseDistance):
+        return nn.PairwiseDistance(value.norm, value.eps, value.keepdim)
     return value
 
 
@@ -222,7 +236,7 @@ def infos(names: Sequence[str] = ()) -> list[Any]:
 
 def missing() -> list[str]:
     """Return the operators of ``op_db`` without a function here."""
-    return sorted({i.name for i in op_db if function_of(i.name) is None})
+    return sorted({i.name for i in op_db if function_of(i) is None})
 
 
 def _is_plain(sample: Any) -> bool:
@@ -237,41 +251,57 @@ def _is_plain(sample: Any) -> bool:
     return all(found)
 
 
-def converted(info: Any, dtype: str, number: int, sample: Any) -> Sample:
+#: What samples have in another order than the function: its arguments from theirs.
+_ARGUMENTS: dict[str, Callable[..., tuple[Any, ...]]] = {
+    "einsum": lambda tensors, equation: (equation, *tensors),
+    "nn.functional.embedding": lambda weight, index: (index, weight),
+    "nn.functional.embedding_bag": lambda weight, index, *rest: (index, weight, *rest),
+    "where": lambda x, condition, other: (condition, x, other),
+}
+
+
+def converted(info: Any, dtype: str, number: int, sample: Any, *, way: str = "function") -> Sample:
     """Return a sample of torch's as a call of this package."""
-    function = function_of(info.name)
+    function = (method_of if way == "method" else function_of)(info)
     assert function is not None
     kwargs = {k: v for k, v in sample.kwargs.items() if k not in _IGNORED}
-    x, args, kwargs = _mapped((sample.input, sample.args, kwargs), _leaf)
-    inputs = tuple(x) if info.name in _SPREAD else (x,)
-    return Sample(name_of(info), dtype, number, function, (*inputs, *args), kwargs, info, sample)
-
-
-#: Operators whose first argument in samples is a list of those of the function.
-_SPREAD: frozenset[str] = frozenset()
+    args, kwargs = _mapped(((sample.input, *sample.args), kwargs), _leaf)
+    if way == "function" and info.name in _ARGUMENTS:
+        args = _ARGUMENTS[info.name](*args)
+    return Sample(name_of(info), dtype, number, function, args, kwargs, info, sample)
 
 
 def samples(
-    dtype: str, names: Sequence[str] = (), *, limit: int | None = None, kind: str = "sample"
+    dtype: str,
+    names: Sequence[str] = (),
+    *,
+    limit: int | None = None,
+    kind: str = "sample",
+    way: str = "function",
 ) -> Iterator[Sample]:
     """Yield the samples of operators, at most ``limit`` of each, spread over all of its samples.
 
-    ``kind`` is ``sample``, or ``reference`` for the larger set that torch compares with NumPy.
-    """
+    ``kind`` is ``sample``, or ``reference`` for the larger set that torch compares with NumPy;
+    ``way`` is ``function``, or ``method`` for the methods that arrays have like torch's.
+    """  # fmt: skip
     for info in infos(names):
-        if function_of(info.name) is not None and getattr(torch, dtype) in info.dtypes:
-            yield from samples_of(info, dtype, limit=limit, kind=kind)
+        if getattr(torch, dtype) in info.dtypes:
+            yield from samples_of(info, dtype, limit=limit, kind=kind, way=way)
 
 
 def samples_of(
-    info: Any, dtype: str, *, limit: int | None = None, kind: str = "sample"
+    info: Any, dtype: str, *, limit: int | None = None, kind: str = "sample", way: str = "function"
 ) -> Iterator[Sample]:
-    """Yield the samples of one operator."""
+    """Yield the samples of one operator, none if there is no such function here."""
+    if (method_of if way == "method" else function_of)(info) is None:
+        return
     torch.manual_seed(0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         drawn = getattr(info, f"{kind}_inputs")("cpu", getattr(torch, dtype), requires_grad=False)
         drawn = [s for s in islice(drawn, 3000) if _is_plain(s)]
+    if way == "method":
+        drawn = [s for s in drawn if isinstance(s.input, torch.Tensor)]
     step = 1 if limit is None else max(1, -(-len(drawn) // limit))
     for number in range(0, len(drawn), step):
-        yield converted(info, dtype, number, drawn[number])
+        yield converted(info, dtype, number, drawn[number], way=way)
