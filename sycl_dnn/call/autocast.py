@@ -34,7 +34,6 @@ WIDE = frozenset((
     "cosine_embedding_loss", "gaussian_nll_loss", "hinge_embedding_loss", "margin_ranking_loss",
     "multi_margin_loss", "multilabel_margin_loss", "multilabel_soft_margin_loss",
     "poisson_nll_loss", "soft_margin_loss", "triplet_margin_loss",
-    "triplet_margin_with_distance_loss",
 ))  # fmt: skip
 #: Functions whose operands have one dtype: all are cast to the widest of them.
 WIDEST = frozenset(("bilinear",))

@@ -146,10 +146,13 @@ def flipud(input: Any) -> Any:
     return F.flip(input, (0,))
 
 
-def diag_embed(input: Any) -> Any:
-    """Return matrices whose diagonals are the last axis."""
-    n = input.shape[-1]
-    return F.where(F.eye(n, dtype="bool", device=input.device), F.unsqueeze(input, -1), 0)
+def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
+    """Return matrices over two axes, with the last axis of the array as their diagonals."""
+    n, rows = input.shape[-1], F.unsqueeze(input, -1)
+    square = F.where(F.eye(n, dtype="bool", device=input.device), rows, F.zeros_like(rows))
+    left, top = max(offset, 0), max(-offset, 0)
+    matrix = F.pad(square, (left, top, top, left)) if offset else square
+    return matrix if (dim1, dim2) == (-2, -1) else F.movedim(matrix, (-2, -1), (dim1, dim2))
 
 
 def block_diag(*tensors: Any) -> Any:
@@ -169,21 +172,30 @@ def cartesian_prod(*tensors: Any) -> Any:
     return F.stack([F.reshape(g, (g.size,)) for g in F.meshgrid(*tensors, indexing="ij")], 1)
 
 
-def tril_indices(row: int, col: int, offset: int = 0, **options: Any) -> Any:
-    """Return the indices of a lower triangle as (2, count) of int64."""
-    return F.from_numpy(np.stack(np.tril_indices(row, offset, col)).astype(np.int64))
+def _indices(name: str) -> Any:
+    of_numpy, what = getattr(np, name), name.removesuffix("_indices")
+
+    def function(
+        row: int, col: int, offset: int = 0, *, dtype: Any = "int64", **options: Any
+    ) -> Any:
+        indices = np.stack(of_numpy(row, offset, col)).astype(np.int64)
+        return F.astype(F.from_numpy(indices), dtype)
+
+    function.__name__ = name
+    function.__doc__ = f"Return the indices of {what} triangles as (2, count)."
+    return function
 
 
-def triu_indices(row: int, col: int, offset: int = 0, **options: Any) -> Any:
-    """Return the indices of an upper triangle as (2, count) of int64."""
-    return F.from_numpy(np.stack(np.triu_indices(row, offset, col)).astype(np.int64))
+tril_indices, triu_indices = _indices("tril_indices"), _indices("triu_indices")
 
 
 # --- Arithmetic
 
 
 def inner(input: Any, other: Any) -> Any:
-    """Return the sums of products along the last axes."""
+    """Return the sums of products along the last axes; the product with an array without axes."""
+    if not (input.ndim and other.ndim):
+        return F.mul(input, other)
     return F.tensordot(input, other, ([input.ndim - 1], [other.ndim - 1]))
 
 
@@ -196,35 +208,44 @@ def kron(input: Any, other: Any) -> Any:
     """Return the Kronecker product."""
     rank = max(input.ndim, other.ndim)
     a, b = ([1] * (rank - x.ndim) + list(x.shape) for x in (input, other))
-    product = F.reshape(input, [n for size in a for n in (size, 1)]) * F.reshape(
-        other, [n for size in b for n in (1, size)]
+    product = F.mul(
+        F.reshape(input, [n for size in a for n in (size, 1)]),
+        F.reshape(other, [n for size in b for n in (1, size)]),
     )
     return F.reshape(product, [m * n for m, n in zip(a, b, strict=True)])
 
 
 def _trapezoids(y: Any, x: Any, dx: float, dim: int) -> Any:
+    """Return twice the areas between neighbors."""
     length = y.shape[dim] - 1
-    means = (F.narrow(y, dim, 1, length) + F.narrow(y, dim, 0, length)) / 2
+    sums = F.add(F.narrow(y, dim, 1, length), F.narrow(y, dim, 0, length))
     if x is None:
-        return means * dx
+        return F.mul(sums, dx)
     if x.ndim > 1:
-        return means * F.diff(x, dim=dim)
-    return means * F.reshape(F.diff(x), (length,) + (1,) * (y.ndim - 1 - dim % y.ndim))
+        return F.mul(sums, F.diff(x, dim=dim))
+    return F.mul(sums, F.reshape(F.diff(x), (length,) + (1,) * (y.ndim - 1 - dim % y.ndim)))
 
 
 def trapezoid(y: Any, x: Any = None, *, dx: float = 1.0, dim: int = -1) -> Any:
     """Integrate along an axis by the trapezoidal rule, at points ``x`` or with a distance."""
-    return F.sum(_trapezoids(y, x, dx, dim), dim)
+    return F.div(F.sum(_trapezoids(y, x, dx, dim), dim), 2)
 
 
 def cumulative_trapezoid(y: Any, x: Any = None, *, dx: float = 1.0, dim: int = -1) -> Any:
     """Return the integrals from the first point to each of the others, as of ``trapezoid``."""
-    return F.cumsum(_trapezoids(y, x, dx, dim), dim)
+    return F.div(F.cumsum(_trapezoids(y, x, dx, dim), dim), 2)
 
 
-def logspace(start: float, end: float, steps: int, base: float = 10.0, **options: Any) -> Any:
-    """Return powers of a base whose exponents are equally spaced."""
-    return with_methods(F.pow(base, F.linspace(start, end, steps, **options)))
+def logspace(
+    start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any = None, **options: Any
+) -> Any:
+    """Return powers of a base whose exponents are equally spaced; of integers they are cut off."""
+    dtype = str(dtype or "float32")
+    if dtypes.is_float(dtype) or dtypes.is_complex(dtype):
+        exponents = F.linspace(start, end, steps, dtype=dtype, **options)
+        return with_methods(F.pow(base, exponents))
+    exponents = np.linspace(int(start), int(end), steps)
+    return with_methods(F.tensor(np.power(float(base), exponents), dtype=dtype, **options))
 
 
 # --- Statistics
@@ -292,21 +313,6 @@ def diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2:
     is_written = F.tril(F.triu(F.ones_like(x), offset), offset) != 0
     result = F.where(is_written, values.astype(str(x.dtype)), x)
     return F.movedim(result, (-2, -1), (dim1, dim2))
-
-
-def searchsorted(sorted_sequence: Any, input: Any, *, right: bool = False) -> Any:
-    """Return the positions in a sorted vector before which elements would be inserted."""
-    _check_rank("searchsorted", 1, sorted_sequence=sorted_sequence)
-    points = F.unsqueeze(input, -1)
-    is_before = F.le(sorted_sequence, points) if right else F.lt(sorted_sequence, points)
-    if is_floating_point(points):  # NaN is behind all others
-        is_before = F.logical_or(is_before, F.isnan(points))
-    return F.sum(is_before.astype("int64"), -1)
-
-
-def bucketize(input: Any, boundaries: Any, *, right: bool = False) -> Any:
-    """Return the index of the interval between boundaries that contains each element."""
-    return searchsorted(boundaries, input, right=right)
 
 
 def ravel(input: Any) -> Any:
@@ -386,13 +392,11 @@ class distributed:  # noqa: N801 - torch's name
     is_initialized = is_available
 
 
-def isin(elements: Any, test_elements: Any) -> Any:
-    """Whether elements are among those of another array."""
-    return F.any(F.eq(F.unsqueeze(elements, -1), F.reshape(test_elements, (-1,))), -1)
-
-
 def _windows(input: Any, dimension: int, size: int, step: int) -> Any:
     """Return ``x.unfold(dimension, size, step)``, windows along an axis; a copy in a trace."""
+    if not input.ndim:
+        input = F.reshape(input, (1,))
+        return F.reshape(_windows(input, dimension, size, step), (size,))
     dim = dimension % input.ndim
     n = input.shape[dim]
     if not 0 <= size <= n or step < 1:

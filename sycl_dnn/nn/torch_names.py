@@ -18,7 +18,7 @@ import numpy as np
 import sycl_dnn
 from sycl_dnn import _torch_habits, functional, nn  # noqa: F401 - ``nn`` is one of the names
 from sycl_dnn.nn import torch_autograd as autograd  # noqa: F401
-from sycl_dnn.nn import torch_compositions, torch_environment, torch_signal
+from sycl_dnn.nn import torch_compositions, torch_environment, torch_searches, torch_signal
 from sycl_dnn.nn import torch_distributions as distributions  # noqa: F401
 from sycl_dnn.nn.torch_func import func
 from sycl_dnn.onednn import dtypes
@@ -177,7 +177,9 @@ def __getattr__(name: str) -> Any:
         return getattr(sycl_dnn, name)
     if name in _FACTORIES:
         return _factory(getattr(functional, name))
-    for module in (functional, torch_compositions, torch_environment, torch_signal):
+    for module in (
+        functional, torch_compositions, torch_searches, torch_environment, torch_signal
+    ):  # fmt: skip
         if not name.startswith("_") and hasattr(module, name):
             return getattr(module, name)
     if name.endswith("_") and hasattr(functional, name[:-1]):  # as ``relu_``: writes to its input

@@ -88,7 +88,7 @@ SUMS = {
     **_each("huber_loss kl_div l1_loss mse_loss smooth_l1_loss", lambda v: v("rows")),
     **_each("hinge_embedding_loss multilabel_soft_margin_loss poisson_nll_loss soft_margin_loss",
             lambda v: v("rows")),
-    **_each("margin_ranking_loss triplet_margin_loss triplet_margin_with_distance_loss",
+    **_each("margin_ranking_loss triplet_margin_loss",
             lambda v: v("rows"), lambda v: v("rows")),
     "gaussian_nll_loss": lambda v: F.gaussian_nll_loss(v("rows"), v("rows"), 2.0),
     "cosine_embedding_loss": lambda v: F.cosine_embedding_loss(

@@ -341,13 +341,19 @@ def arange(
     dtype = dtypes.name_of(dtype or ("int64" if _dtype_of(start, end, step) != "float32"
                                     else "float32"))  # fmt: skip
     count = _count(start, end, step)
+    if not (dtypes.is_float(dtype) or dtypes.is_complex(dtype)):  # cut off as torch does
+        start, end, step = int(start), int(end), int(step)
+        if dtype == "int64":
+            if not step:
+                raise ValueError("arange: step must be at least 1 in size for int64")
+            count = _count(start, end, step)
     return created("arange", (count,), device, _steps, count, start, step, dtype)
 
 
 @_definition
 def _steps(trace: Any, count: int, start: float, step: float, dtype: str) -> Tensor:
     kernel_dtype = dtype if _is_computed(dtype) else "float32"
-    step_dtype = "int64" if isinstance(start + step, int) else "float32"
+    step_dtype = "int64" if isinstance(start + step, int) else dtypes.wide(kernel_dtype)
     values = computed(
         lambda first, each: cast(cast(iota(count), step_dtype) * each + first, kernel_dtype),
         filled(trace, start, (), step_dtype), filled(trace, step, (), step_dtype),
@@ -378,6 +384,7 @@ def linspace(
     """
     count = checked_int("linspace", "steps", steps, 0)
     dtype = dtypes.name_of(dtype or "float32")
+    start, end = (v.item() if getattr(v, "shape", None) == () else v for v in (start, end))
     for argument, value in (("start", start), ("end", end)):
         if not isinstance(value, (bool, int, float, complex, np.number)):
             kind = type(value).__name__

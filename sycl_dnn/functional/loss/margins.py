@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.arithmetic.elementwise import check_float, check_same_shape
 from sycl_dnn.functional.arithmetic.operands import check_unpacked
 from sycl_dnn.functional.loss.loss_reduction import as_operands, checked_reduction, loss, reduced
+from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import functions as F
 from sycl_dnn.trace.values import Tensor
 
@@ -269,28 +271,52 @@ def triplet_margin_loss(
     return _triplet(F.pairwise_distance(anchor, positive, p, eps), far, margin, reduction)
 
 
-@loss(shape="that of the distances")
 def triplet_margin_with_distance_loss(
-    anchor: Tensor, positive: Tensor, negative: Tensor,
-    *, distance_function: Any = None, margin: float = 1.0,
+    anchor: Any, positive: Any, negative: Any,
+    *, distance_function: Callable[[Any, Any], Any] | None = None, margin: float = 1.0,
     swap: bool = False, reduction: str = "mean",
-) -> Tensor:  # fmt: skip
+) -> Any:  # fmt: skip
     """Return ``triplet_margin_loss`` with a custom distance.
 
+    Parameters
+    ----------
     anchor, positive, negative : dpnp.ndarray or Array (*, D)
     distance_function : callable, optional
-        ``distance_function(x1, x2)`` of traced arrays; ``pairwise_distance`` by default.
+        ``distance_function(x1, x2)``, such as a module; ``pairwise_distance`` by default.
     margin : float
         Positive.
     swap : bool
         Whether to use the distance from positive to negative if it is smaller.
+    reduction : {"mean", "sum", "none"}
+        Reduction of the element-wise losses.
+
+    Returns
+    -------
+    dpnp.ndarray or Array
+        A single number, shape (), or with ``"none"`` that of the distances.
+
+    Raises
+    ------
+    TypeError
+        The dtypes are not floating point.
+    ValueError
+        Shapes do not match, or a parameter is out of range.
+
+    Notes
+    -----
+    Source: oneDNN developer guide, "Binary", "Eltwise" and "Reduction"; names and defaults are
+    torch.nn.functional's.
     """
     name = "triplet_margin_with_distance_loss"
     reduction = checked_reduction(name, reduction)
-    check_float(name, anchor=anchor, positive=positive, negative=negative)
+    for argument, x in (("anchor", anchor), ("positive", positive), ("negative", negative)):
+        if not dtypes.is_float(str(getattr(x, "dtype", ""))):
+            raise TypeError(f"{name}: {argument} must be an array with a floating-point dtype")
     _check_triplet(name, anchor, (positive, negative), margin)
+    # Not one operation: a module has its attributes and hooks in calls of its own.
     distance = distance_function or F.pairwise_distance
     far = distance(anchor, negative)
     if swap:
         far = F.minimum(far, distance(positive, negative))
-    return _triplet(distance(anchor, positive), far, margin, reduction)
+    losses = F.clamp(F.add(F.sub(distance(anchor, positive), far), margin), min=0.0)
+    return losses if reduction == "none" else getattr(F, reduction)(losses)

@@ -110,6 +110,11 @@ def tensordot(a: Tensor, b: Tensor, dims: int | Sequence[Sequence[int]] = 2) -> 
         dims = ([*range(a.ndim - count, a.ndim)], [*range(count)])
     axes_a, axes_b = ([check_axis("tensordot", d, x.ndim, "dims") for d in axes]
                   for x, axes in zip((a, b), dims, strict=True))  # fmt: skip
+    # An axis of one element stands for any size, as torch has it: the other one is summed.
+    a, b = (
+        _narrowed(x, axes, [y.shape[i] for i in others])
+        for x, axes, y, others in ((a, axes_a, b, axes_b), (b, axes_b, a, axes_a))
+    )
     if [a.shape[i] for i in axes_a] != [b.shape[i] for i in axes_b]:
         raise ValueError(
             f"tensordot: axes {axes_a} and {axes_b} must have one size, got shapes {a.shape} and "
@@ -122,6 +127,11 @@ def tensordot(a: Tensor, b: Tensor, dims: int | Sequence[Sequence[int]] = 2) -> 
     rows = reshape(transpose(a, [*rest_a, *axes_a]), (math.prod(left), size))
     columns = reshape(transpose(b, [*axes_b, *rest_b]), (size, math.prod(right)))
     return reshape(matmul(rows, columns), (*left, *right))
+
+
+def _narrowed(x: Tensor, axes: list[int], sizes: list[int]) -> Tensor:
+    wide = [i for i, size in zip(axes, sizes, strict=False) if size == 1 != x.shape[i]]
+    return summed(x, wide, True, dtype=str(x.dtype)) if wide else x
 
 
 #: An operand and its axis labels, each once.

@@ -14,6 +14,7 @@ from sycl_dnn.functional.arithmetic.operands import check_arrays
 from sycl_dnn.functional.product.matmul import matmul
 from sycl_dnn.functional.reduction.sums import mean, sum
 from sycl_dnn.functional.shape.axes import diagonal
+from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import reshape, transpose
 
@@ -56,6 +57,8 @@ def cov(
         How often each observation occurs, and its importance.
     """
     x = _variables("cov", input)
+    if aweights is not None and dtypes.is_float(str(aweights.dtype)):
+        x = converted(x, dtypes.promote(str(x.dtype), str(aweights.dtype)))
     x = x if input.ndim == 2 else reshape(x, (1, input.size))
     counts, shares = (_weights("cov", n, x, w)
                       for n, w in (("fweights", fweights), ("aweights", aweights)))  # fmt: skip

@@ -41,20 +41,28 @@ def logsumexp(input: Tensor, dim: int | Sequence[int], keepdim: bool = False) ->
 
 
 _ORDER = 'p : number or "fro"\n    Order; 2 for "fro", also inf, -inf and 0.\n'
-_CORRECTION = "correction : number\n    Subtracted from the number of elements in the divisor.\n"
+_CORRECTION = "correction : number, optional\n    Subtracted from the number of elements in the divisor.\n"
 _TWO_PASSES = "Computed in float32 at least, as the mean of squares after the mean is subtracted."
+
+
+def _divided(dim: Any, correction: float | None) -> tuple[Any, float]:
+    """Return axes and correction; in place of axes torch also accepts its older ``unbiased``."""
+    if isinstance(dim, bool):
+        return None, int(dim)
+    return dim, 1 if correction is None else correction
 
 
 @operation
 @documented(_TWO_PASSES, parameters=_CORRECTION)
 def var(
     input: Tensor,
-    dim: int | Sequence[int] | None = None,
+    dim: int | Sequence[int] | bool | None = None,
     *,
-    correction: float = 1,
+    correction: float | None = 1,
     keepdim: bool = False,
 ) -> Tensor:
     """Return the variance over axes."""
+    dim, correction = _divided(dim, correction)
     return _computed("var", ops.VAR, input, dim, keepdim, correction=correction)
 
 
@@ -62,12 +70,13 @@ def var(
 @documented(_TWO_PASSES, parameters=_CORRECTION)
 def std(
     input: Tensor,
-    dim: int | Sequence[int] | None = None,
+    dim: int | Sequence[int] | bool | None = None,
     *,
-    correction: float = 1,
+    correction: float | None = 1,
     keepdim: bool = False,
 ) -> Tensor:
     """Return the standard deviation over axes."""
+    dim, correction = _divided(dim, correction)
     return _computed("std", ops.STD, input, dim, keepdim, correction=correction)
 
 
@@ -79,7 +88,7 @@ input : array (*)
     Floating-point.
 dim : int or sequence of int, optional
     All axes by default.
-correction : number
+correction : number, optional
     Subtracted from the number of elements in the divisor of the variance.
 keepdim : bool
     Whether to keep the axes with size 1.
@@ -103,10 +112,11 @@ Source: ``torch.{name}``.
 
 def _with_mean(name: str, statistic: str, function: Any) -> Any:
     def call(
-        input: Tensor, dim: int | Sequence[int] | None = None, *,
-        correction: float = 1, keepdim: bool = False,
+        input: Tensor, dim: int | Sequence[int] | bool | None = None, *,
+        correction: float | None = 1, keepdim: bool = False,
     ) -> tuple[Tensor, Tensor]:  # fmt: skip
         check_float(name, input=input)
+        dim, correction = _divided(dim, correction)
         result = function(input, dim, correction=correction, keepdim=keepdim)
         return result, mean(input, dim, keepdim)
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 def checked_int(name: str, argument: str, value: Any, minimum: int | None = None) -> int:
     """Return an integer argument; raise TypeError for others, ValueError below ``minimum``."""
     try:
+        if isinstance(value, bool):  # an int to Python, not to torch
+            raise TypeError
         number = operator.index(value)
     except TypeError:
         if isinstance(value, Tensor):
