@@ -434,7 +434,7 @@ functions.add_methods({
         "divide", "equal", "fix", "fliplr", "flipud", "ger", "greater", "greater_equal", "inner",
         "inverse", "kron", "less", "less_equal", "logdet", "matrix_power", "moveaxis", "multiply",
         "negative", "not_equal", "positive", "qr", "ravel", "resolve_conj", "resolve_neg", "sgn",
-        "slogdet", "split_with_sizes", "subtract", "svd", "true_divide", "vdot",
+        "slogdet", "split_with_sizes", "subtract", "svd", "t", "true_divide", "vdot",
     )},
     "unfold": _windows,
 })  # fmt: skip

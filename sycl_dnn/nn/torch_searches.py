@@ -48,9 +48,7 @@ def _rows(sorted_sequence: Any, input: Any) -> Any:
     return F.unsqueeze(sorted_sequence, -2)
 
 
-def bucketize(
-    input: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False
-) -> Any:
+def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False) -> Any:
     """Return the index of the interval between boundaries that contains each element."""
     if boundaries.ndim != 1:
         raise ValueError(f"bucketize: boundaries must have 1 axis, got {tuple(boundaries.shape)}")

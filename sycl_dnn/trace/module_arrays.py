@@ -201,9 +201,10 @@ def _as_torch(name: str) -> Any:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         kwargs = in_torch_words(kwargs)
         if not is_building() or not NUMPY_WORDS.isdisjoint(kwargs):
-            return with_methods(
-                getattr(dpnp.ndarray, name)(self.plain, *map(plain, args), **kwargs)
-            )
+            result = getattr(dpnp.ndarray, name)(self.plain, *map(plain, args), **kwargs)
+            if result is None:  # dpnp sorts in place
+                array_writes.note(self.plain)
+            return with_methods(result)
         function = SWITCHED.get(name) or functions.method(name)
         return with_methods(function(self, *args, **kwargs))
 
@@ -332,7 +333,7 @@ class ModuleArray(dpnp.ndarray):  # type: ignore[misc]
         locals()[f"__{_name}__"] = _operator(f"__{_name}__", _function)
         locals()[f"__r{_name}__"] = _operator(f"__r{_name}__", _function, is_reflected=True)
         locals()[f"__i{_name}__"] = _or_traced(f"__i{_name}__")(_writing(f"__i{_name}__"))
-    for _name in ("fill", "partition", "put", "sort"):
+    for _name in ("fill", "partition", "put"):
         locals()[_name] = _or_traced(_name)(_writing(_name))
     for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
         locals()[f"__{_name}__"] = _operator(f"__{_name}__", _name)

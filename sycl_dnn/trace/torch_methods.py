@@ -169,7 +169,7 @@ def _repeat(x: Any, *sizes: Any, repeats: Any = None) -> Any:
     x = functions.reshape(x, (1,) * (len(counts) - x.ndim) + x.shape)
     for axis, count in enumerate(counts):
         if count != 1:
-            x = functions.cat([x] * count, axis)
+            x = functions.cat([x] * count, axis) if count else functions.narrow(x, axis, 0, 0)
     return x if any(count != 1 for count in counts) else x.clone()
 
 
@@ -371,7 +371,7 @@ ADDED: dict[str, Callable[..., Any]] = {
     "new_tensor": _new_tensor, "cuda": _itself, "xpu": _itself, "get_device": lambda x: 0,
     "numel": lambda x: math.prod(x.shape), "numpy": lambda x: x.asnumpy(), "permute": _permute,
     "reshape_as": lambda x, other: functions.reshape(x, other.shape),
-    "swapdims": _transpose, "t": lambda x: functions.transpose(x, 0, 1), "to": _to,
+    "swapdims": _transpose, "to": _to,
     "type": _type, "type_as": lambda x, other: functions.astype(x, other.dtype),
     "unflatten": lambda x, dim, sizes: functions.unflatten(x, dim, sizes),
     "view_as": lambda x, other: viewed(x, (other.shape,)),

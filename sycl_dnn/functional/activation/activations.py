@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sycl_dnn._core import algorithm, engine_kind
 from sycl_dnn.call.operation import operation
-from sycl_dnn.functional.arithmetic.comparison import clamp
+from sycl_dnn.functional.arithmetic.comparison import clamp, gt, where
 from sycl_dnn.functional.arithmetic.elementwise import check_float, check_same_dtype, pointwise
 from sycl_dnn.functional.arithmetic.operands import by_nodes
 from sycl_dnn.functional.shape.reshaping import check_axis
@@ -62,7 +62,7 @@ def _alone(definition: Callable[..., Node], x: Tensor, primitive: Eltwise, **mor
     return _as_kernel(definition, x, **more)
 
 
-@pointwise(integers=True)
+@pointwise(integers="kept")
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
     """Return ``max(x, 0)``.
 
@@ -76,17 +76,19 @@ def relu(input: Tensor, inplace: bool = False) -> Tensor:
 
 
 def _bounded(x: Tensor, low: float, high: float) -> Tensor:
+    if not x.is_float:
+        return clamp(x, min=int(low), max=int(high))
     definition = partial(ops.HARDTANH, low=float(low), high=float(high))
     return applied(definition, x, Eltwise(A.eltwise_clip_v2, float(low), float(high)))
 
 
-@pointwise
+@pointwise(integers="kept")
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     """Return ``min(max(x, 0), 6)``. As in ``relu``, NaN may become 0."""
     return _bounded(input, 0.0, 6.0)
 
 
-@pointwise
+@pointwise(integers="kept")
 def hardtanh(
     input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
 ) -> Tensor:
@@ -187,13 +189,13 @@ def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     return applied(ops.HARDSIGMOID, input, primitive, wide=dtypes.wide(input.dtype))
 
 
-@pointwise
+@pointwise(integers="float32")
 def sigmoid(input: Tensor) -> Tensor:
     """Return ``1 / (1 + exp(-x))``."""
     return _alone(SIGMOID, input, Eltwise(A.eltwise_logistic))
 
 
-@pointwise
+@pointwise(integers="float32")
 def tanh(input: Tensor) -> Tensor:
     """Return the hyperbolic tangent."""
     return _alone(TANH, input, Eltwise(A.eltwise_tanh))
@@ -218,7 +220,7 @@ def logsigmoid(input: Tensor) -> Tensor:
     return _as_kernel(ops.LOGSIGMOID, input)
 
 
-@pointwise
+@pointwise(integers="float32")
 def softsign(input: Tensor) -> Tensor:
     """Return ``x / (1 + abs(x))``."""
     return _as_kernel(ops.SOFTSIGN, input)
@@ -227,7 +229,7 @@ def softsign(input: Tensor) -> Tensor:
 # --- Shrinkage and threshold
 
 
-@pointwise
+@pointwise(integers="float32")
 def tanhshrink(input: Tensor) -> Tensor:
     """Return ``x - tanh(x)``."""
     return _as_kernel(ops.TANHSHRINK, input)
@@ -254,12 +256,14 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     return _as_kernel(ops.HARDSHRINK, input, bound=float(lambd))
 
 
-@pointwise
+@pointwise(integers="kept")
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """Return ``x`` where ``x > threshold``, else ``value``.
 
     threshold, value : float
     """
+    if not input.is_float:
+        return where(gt(input, int(threshold)), input, int(value))
     return _as_kernel(ops.THRESHOLD, input, bound=float(threshold), value=float(value))
 
 

@@ -15,6 +15,7 @@ from sycl_dnn.call.operation import describe_out, named, operation, sections
 from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.arithmetic.operands import check_arrays, checked_array, of_integers
 from sycl_dnn.ir.node import OPERATIONS
+from sycl_dnn.kernels.expression import REGISTERS
 from sycl_dnn.lower.appendable import Eltwise, applied
 from sycl_dnn.trace import array_writes
 from sycl_dnn.trace.pointwise import NO_SHIFT, eltwise
@@ -50,7 +51,8 @@ Notes
 Source: oneDNN developer guide, "Eltwise"{page}; names and defaults are torch.nn.functional's.
 """
 _FLOATS = "float32, bfloat16 or float16; float64 if the device supports it"
-_INTEGERS = ("int32", "int8", "uint8")
+#: What a function does with integers, for docstrings.
+_INTEGERS = {"": "", "kept": ", integers", "float32": ", integers, which become float32"}
 
 
 def check_float(name: str, **tensors: Tensor | None) -> None:
@@ -118,12 +120,12 @@ def written_over(target: Any, call: Callable[..., Any]) -> Any:
 
 
 def pointwise(
-    body: Callable[..., Tensor] | None = None, *, integers: bool = False, page: str = ""
+    body: Callable[..., Tensor] | None = None, *, integers: str = "", page: str = ""
 ) -> Callable[..., Any]:
     """Make a public function from an element-wise body over one tensor and parameters.
 
     The docstring consists of a summary, and optionally text and parameter entries. ``integers``:
-    whether integers are accepted. ``page``: appended to the source note.
+    "kept", or the dtype that they become if they are accepted. ``page``: appended to the source.
     """
     if body is None:
         return functools.partial(pointwise, integers=integers, page=page)
@@ -133,7 +135,11 @@ def pointwise(
 
     @functools.wraps(body)
     def checked(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        if not (integers and input.dtype in _INTEGERS):
+        check_arrays(name, input=input)
+        is_integer = not input.is_float and input.dtype in REGISTERS
+        if integers == "float32" and is_integer:
+            input = converted(input, "float32")
+        elif not (integers == "kept" and is_integer and input.dtype != "bool"):
             check_float(name, input=input)
         if position is not None:  # As called by the transforms.
             inplace = args[position - 1] if len(args) >= position else kwargs.get("inplace")
@@ -148,11 +154,11 @@ def pointwise(
     return function
 
 
-def _text(body: Callable[..., Any], has_inplace: bool, integers: bool, page: str) -> str:
+def _text(body: Callable[..., Any], has_inplace: bool, integers: str, page: str) -> str:
     summary, parameters = sections(body)
     if has_inplace:
         parameters += _INPLACE
-    accepted = _FLOATS + (f", {', '.join(_INTEGERS)}" if integers else "")
+    accepted = _FLOATS + _INTEGERS[integers]
     before = _BEFORE.format(summary=summary, dtypes=accepted, parameters=parameters)
     return before + _AFTER.format(page=page)
 

@@ -7,8 +7,9 @@ import math
 
 from sycl_dnn._core import algorithm
 from sycl_dnn.call.operation import operation, templated
+from sycl_dnn.functional.arithmetic import binary
 from sycl_dnn.functional.arithmetic.elementwise import check_float, check_same_dtype
-from sycl_dnn.functional.arithmetic.operands import broadcasts_to
+from sycl_dnn.functional.arithmetic.operands import broadcasts_to, check_arrays
 from sycl_dnn.functional.product.product import check_ranks, product, sum_of_products, swapped
 from sycl_dnn.functional.quantized.quantize import QuantizedTensor
 from sycl_dnn.functional.quantized.quantized_products import weight_only_product
@@ -55,7 +56,11 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     shape += [a.shape[-2]] * (input.ndim > 1) + [b.shape[-1]] * (other.ndim > 1)
     if b.ndim == 2 and a.ndim > 2:
         a = reshape(a, (math.prod(a.shape[:-1]), a.shape[-1]))
-    return reshape(product(a, b) if a.is_float else sum_of_products(a, b), shape)
+    return reshape(_product(a, b), shape)
+
+
+def _product(a: Tensor, b: Tensor) -> Tensor:
+    return product(a, b) if a.is_float else sum_of_products(a, b)
 
 
 def _by_quantized(x: Tensor, weight: QuantizedTensor) -> Tensor:
@@ -112,7 +117,7 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
     mat2 : dpnp.ndarray or Array (K, N)
     """
     check_ranks("mm", 2, input=input, mat2=mat2)
-    return product(input, mat2)
+    return _product(input, mat2)
 
 
 @operation
@@ -126,7 +131,7 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     mat2 : dpnp.ndarray or Array (B, K, N)
     """
     check_ranks("bmm", 3, input=input, mat2=mat2)
-    return product(input, mat2)
+    return _product(input, mat2)
 
 
 # --- addmm, baddbmm
@@ -138,6 +143,8 @@ def _plus_product(name: str, x: Tensor, a: Tensor, b: Tensor, beta: float, alpha
     if not broadcasts_to(x.shape, shape):
         raise ValueError(f"{name}: input must broadcast to {shape}, got {x.shape}")
     check_same_dtype(name, "mat1", "input", a, x)
+    if not a.is_float:
+        return _plus_integers(name, x, sum_of_products(a, b), beta, alpha)
     if alpha == beta == 1 and x.shape == shape[-1:]:
         return product(a, b, x)
     result = product(a, b)
@@ -145,6 +152,14 @@ def _plus_product(name: str, x: Tensor, a: Tensor, b: Tensor, beta: float, alpha
     if beta == 0:
         return result
     return add(result, x if beta == 1 else linear_map(x, beta))
+
+
+def _plus_integers(name: str, x: Tensor, result: Tensor, beta: float, alpha: float) -> Tensor:
+    for argument, value in (("beta", beta), ("alpha", alpha)):
+        if int(value) != value:
+            raise TypeError(f"{name}: {argument} must be an integer for {x.dtype}, got {value}")
+    result = binary.mul(result, int(alpha))
+    return binary.add(result, binary.mul(x, int(beta))) if beta else result
 
 
 @operation
@@ -224,7 +239,9 @@ def linear(input: Tensor, weight: Tensor | QuantizedTensor, bias: Tensor | None 
     Source: oneDNN developer guide, "Matrix Multiplication"; names and defaults are
     torch.nn.functional's.
     """
-    check_float("linear", input=input)
+    check_arrays("linear", input=input)
+    if isinstance(weight, QuantizedTensor):
+        check_float("linear", input=input)
     k = input.shape[-1] if input.ndim else 1
     if len(weight.shape) not in (1, 2) or not input.ndim or weight.shape[-1] != k:
         raise ValueError(
@@ -238,7 +255,12 @@ def linear(input: Tensor, weight: Tensor | QuantizedTensor, bias: Tensor | None 
         result = weight_only_product("linear", rows, weight, bias)
     else:
         check_same_dtype("linear", "input", "weight", input, weight)
-        result = product(rows, swapped(reshape(weight, (-1 if k else math.prod(n), k))), bias)
+        columns = swapped(reshape(weight, (-1 if k else math.prod(n), k)))
+        if input.is_float:
+            result = product(rows, columns, bias)
+        else:
+            result = sum_of_products(rows, columns)
+            result = result if bias is None else binary.add(result, bias)
     return reshape(result, (*input.shape[:-1], *n))
 
 

@@ -11,7 +11,7 @@ import dpnp
 
 from sycl_dnn import _core
 from sycl_dnn._core import PrimitiveAttr
-from sycl_dnn.functional.arithmetic.elementwise import check_float, check_same_dtype
+from sycl_dnn.functional.arithmetic.elementwise import check_same_dtype
 from sycl_dnn.ir.node import Node
 from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
@@ -312,4 +312,5 @@ def check_ranks(name: str, rank: int, **operands: Tensor) -> None:
             f"axis, got {b.shape}"
         )
     check_same_dtype(name, first, second, a, b)
-    check_float(name, **operands)
+    if a.dtype == "bool":
+        raise TypeError(f"{name}: {first} must not be bool")

@@ -41,7 +41,9 @@ def logsumexp(input: Tensor, dim: int | Sequence[int], keepdim: bool = False) ->
 
 
 _ORDER = 'p : number or "fro"\n    Order; 2 for "fro", also inf, -inf and 0.\n'
-_CORRECTION = "correction : number, optional\n    Subtracted from the number of elements in the divisor.\n"
+_CORRECTION = (
+    "correction : number, optional\n    Subtracted from the number of elements in the divisor.\n"
+)
 _TWO_PASSES = "Computed in float32 at least, as the mean of squares after the mean is subtracted."
 
 
