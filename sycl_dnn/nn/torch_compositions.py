@@ -138,11 +138,13 @@ def dstack(tensors: Sequence[Any]) -> Any:
 
 def fliplr(input: Any) -> Any:
     """Reverse the second axis."""
+    _check("fliplr", "input", "have at least 2 axes", input.ndim >= 2, input)
     return F.flip(input, (1,))
 
 
 def flipud(input: Any) -> Any:
     """Reverse the first axis."""
+    _check("flipud", "input", "have an axis", input.ndim > 0, input)
     return F.flip(input, (0,))
 
 
@@ -345,7 +347,7 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
 def normal(mean: Any, std: Any = 1.0, size: Any = None, **options: Any) -> Any:
     """Return normally distributed numbers of a mean and a standard deviation: numbers or arrays."""
     if size is None:
-        size = np.broadcast_shapes(np.shape(mean), np.shape(std))
+        size = np.broadcast_shapes(*(tuple(getattr(x, "shape", ())) for x in (mean, std)))
         given = mean if hasattr(mean, "sycl_queue") else std
         if not hasattr(given, "sycl_queue"):
             raise TypeError("normal: size must be given if mean and std are numbers")

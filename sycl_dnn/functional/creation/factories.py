@@ -336,6 +336,8 @@ def arange(
         if not isinstance(value, (int, float)):
             dtype = type(value).__name__
             raise TypeError(f"arange: {argument} must be a number, got {dtype}")
+        if not math.isfinite(value):
+            raise ValueError(f"arange: {argument} must be finite, got {value}")
     if not step or (end - start) * step < 0:
         raise ValueError(f"arange: step must lead from {start} to {end}, got {step}")
     dtype = dtypes.name_of(dtype or ("int64" if _dtype_of(start, end, step) != "float32"

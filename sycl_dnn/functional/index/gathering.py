@@ -18,6 +18,7 @@ from sycl_dnn.functional.shape.arrangement import rearranged, spread
 from sycl_dnn.functional.shape.reshaping import check_axis
 from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.ops.selection import pad
+from sycl_dnn.trace import functions as F
 from sycl_dnn.trace import indexing
 from sycl_dnn.trace.pointwise import zeros
 from sycl_dnn.trace.values import Tensor
@@ -281,9 +282,22 @@ order. Source: ``torch.{name}``.
 @templated(
     _SCATTER, number=" or number", notes="If several\nare for one element, any of them is kept."
 )
-def scatter(input: Tensor, dim: int, index: dpnp.ndarray, src: Tensor | float) -> Tensor:
-    """Write elements by index: ``out[i, index[i, j, k], k] = src[i, j, k]`` for ``dim=1``."""
-    return scattered("scatter", input, dim, index, src, False)
+def scatter(
+    input: Tensor, dim: int, index: dpnp.ndarray, src: Tensor | float, *, reduce: str | None = None
+) -> Tensor:
+    """Write elements by index: ``out[i, index[i, j, k], k] = src[i, j, k]`` for ``dim=1``.
+
+    ``reduce`` of "add" or "multiply" applies them to the elements instead.
+    """
+    if reduce is None:
+        return scattered("scatter", input, dim, index, src, False)
+    if reduce not in ("add", "multiply"):
+        raise ValueError(f"scatter: reduce must be None, 'add' or 'multiply', got {reduce!r}")
+    if not isinstance(src, Tensor):
+        check_index("scatter", "index", index)
+        src = F.full(index.shape, src, dtype=input.dtype)
+    of = "sum" if reduce == "add" else "prod"
+    return F.scatter_reduce(input, dim, index, src, of)
 
 
 @operation

@@ -33,6 +33,8 @@ def _weights(name: str, argument: str, x: Tensor, weights: Any) -> Tensor | None
     if weights is None:
         return None
     check_arrays(name, **{argument: weights})
+    if argument == "fweights" and dtypes.is_float(str(weights.dtype)):
+        raise TypeError(f"{name}: fweights must be integers, got {weights.dtype}")
     if weights.shape != (x.shape[1],):
         raise ValueError(f"{name}: {argument} must have shape {(x.shape[1],)}, got {weights.shape}")
     return converted(weights, str(x.dtype))

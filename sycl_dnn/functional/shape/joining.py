@@ -407,6 +407,8 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     ValueError
         The range exceeds the axis.
     """
+    if not input.ndim:
+        raise ValueError("narrow: input must have an axis, got shape ()")
     axis = check_axis("narrow", dim, input.ndim)
     n = input.shape[axis]
     start = checked_int("narrow", "start", start, -n)
