@@ -20,12 +20,14 @@ from sycl_dnn.trace.values import Tensor
 F = TypeVar("F", bound=Callable[..., Any])
 
 #: Functions whose bodies move elements, call functions that have rules, or expect complex numbers.
+#: Those of ``linalg`` with that before their names, since another function has the name ``norm``.
 MOVING = frozenset((
     "astype", "broadcast_to", "cat", "chunk", "cumsum", "diag", "diagonal", "diff", "dot",
-    "eigh", "eigvalsh", "einsum", "embedding", "empty_like", "expand", "fft", "fft2", "fftn",
+    "einsum", "embedding", "empty_like", "expand", "fft", "fft2", "fftn",
     "fftshift", "flatten", "flip", "full_like", "gather", "hfft", "hstack", "ifft", "ifft2",
     "ifftn", "ifftshift", "ihfft", "index_add", "index_copy", "index_fill", "index_put",
-    "index_select", "irfft", "irfft2", "irfftn", "isclose", "meshgrid", "movedim", "mv",
+    "index_select", "irfft", "irfft2", "irfftn", "isclose", "linalg.eigh",
+    "linalg.eigvalsh", "linalg.norm", "meshgrid", "movedim", "mv",
     "narrow", "ones_like", "outer", "pad", "permute", "pixel_shuffle", "pixel_unshuffle",
     "repeat_interleave", "reshape", "rfft", "rfft2", "rfftn", "roll", "rot90", "scatter",
     "scatter_add", "select", "select_scatter", "slice_scatter", "split", "squeeze", "stack",
@@ -68,6 +70,7 @@ def routed(body: Callable[..., Any]) -> Callable[..., Any]:
         An argument is complex, and the function has no rule for that.
     """
     name = body.__name__.lstrip("_")
+    name = f"linalg.{name}" if ".functional.linalg." in body.__module__ else name
 
     def routes(target: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(body)
@@ -78,7 +81,7 @@ def routed(body: Callable[..., Any]) -> Callable[..., Any]:
             if not any(map(is_complex, values)) or _is_moved(name, values):
                 return target(*args, **kwargs)
             if name not in RULES:
-                raise _refusal(name, body, args, kwargs)
+                raise _refusal(name.removeprefix("linalg."), body, args, kwargs)
             # Regions in narrow dtypes leave complex numbers alone.
             with policy.using(autocast=None):
                 return RULES[name](*args, **kwargs)

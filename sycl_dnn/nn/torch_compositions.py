@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
+import dpnp
 import numpy as np
 
 import sycl_dnn
@@ -404,7 +405,7 @@ def _windows(input: Any, dimension: int, size: int, step: int) -> Any:
     if not 0 <= size <= n or step < 1:
         raise ValueError(f"unfold: size must be in [0, {n}] and step positive, got {size}, {step}")
     firsts = range(0, n - size + 1, step)
-    if not hasattr(input, "marks"):  # outside of traces
+    if isinstance(input, dpnp.ndarray) and not hasattr(input, "marks"):  # outside of traces
         usm = input.get_array()
         shape = (*input.shape[:dim], len(firsts), *input.shape[dim + 1 :], size)
         strides = (*usm.strides[:dim], usm.strides[dim] * step, *usm.strides[dim + 1 :])

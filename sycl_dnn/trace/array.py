@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import dpnp
 import numpy as np
 from dpnp.exceptions import ExecutionPlacementError
 
+from sycl_dnn import _torch_habits
 from sycl_dnn._dpnp import address, array_in
 from sycl_dnn.onednn import dtypes, mapping
 from sycl_dnn.trace import (
@@ -21,6 +24,8 @@ from sycl_dnn.trace import (
 )
 from sycl_dnn.trace.array_device import device_on
 from sycl_dnn.trace.array_methods import Reductions
+from sycl_dnn.trace.module_arrays import is_building
+from sycl_dnn.trace.torch_methods import ADDED, FACTS, NUMPY_WORDS, SWITCHED, in_torch_words
 from sycl_dnn.trace.values import Operators, Tensor
 
 
@@ -330,9 +335,39 @@ class Array(Reductions, Operators):
     def __deepcopy__(self, memo: Any) -> Array:
         return self.copy()
 
+    def __getattr__(self, name: str) -> Any:
+        """Return torch's method or attribute of this name where arrays have those."""
+        if not name.startswith("_") and is_building():
+            if name in FACTS:
+                return FACTS[name](self)
+            own = {"clone": Array.copy, "view": Array.reshape}.get(name)
+            method = own or SWITCHED.get(name) or ADDED.get(name) or functions.method(name)
+            if method is not None:
+                return functools.partial(method, self)
+        raise _torch_habits.missing("array", "'Array' object", name)
+
     def __repr__(self) -> str:
         values = np.array2string(self.asnumpy(), separator=", ", prefix="Array(")
         return f"Array({values}, dtype={self.dtype})"
+
+
+def _switched(name: str, of_torch: Callable[..., Any]) -> Any:
+    """Return the method ``name``, which is torch's where arrays have torch's methods."""
+    own = getattr(Array, name)
+
+    @functools.wraps(own)
+    def method(self: Array, *args: Any, **kwargs: Any) -> Any:
+        kwargs = in_torch_words(kwargs)
+        is_torch = is_building() and NUMPY_WORDS.isdisjoint(kwargs)
+        return (of_torch if is_torch else own)(self, *args, **kwargs)
+
+    return method
+
+
+for _name, _function in SWITCHED.items():
+    if hasattr(Array, _name):
+        setattr(Array, _name, _switched(_name, _function))
+del _name, _function
 
 
 def _check_packable(data: Any) -> None:

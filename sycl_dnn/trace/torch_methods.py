@@ -390,6 +390,7 @@ FACTS: dict[str, Callable[..., Any]] = {
     "H": adjoint, "mH": adjoint, "grad_fn": lambda x: None,
     "is_cuda": lambda x: x.sycl_device.is_gpu, "is_sparse": lambda x: False,
     "is_xpu": lambda x: x.sycl_device.is_gpu, "layout": lambda x: "strided",
+    "mT": lambda x: functions.transpose(x, -2, -1),
 }  # fmt: skip
 
 

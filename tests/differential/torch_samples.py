@@ -27,7 +27,6 @@ from sycl_dnn.nn import torch_names
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.module_arrays import with_methods
 from sycl_dnn.trace.torch_methods import ADDED, FACTS, SWITCHED
-from sycl_dnn.trace.values import Tensor
 
 #: Names of this package for what ``op_db`` names otherwise.
 RENAMED = {"true_divide": "div"}
@@ -62,7 +61,7 @@ def name_of(info: Any) -> str:
 def function_of(info: Any) -> Callable[..., Any] | None:
     """Return this package's function for an operator of ``op_db``, or None."""
     if info.name in _OPERATORS:
-        return _OPERATORS[info.name]
+        return _in_torch_manner(_OPERATORS[info.name])
     if name_of(info) in _WITHOUT or info.name in _METHODS:
         return method_of(info)
     value: Any = torch_names
@@ -82,14 +81,23 @@ def method_of(info: Any) -> Callable[..., Any] | None:
         return None
 
     def method(x: Any, *args: Any, **kwargs: Any) -> Any:
+        found = getattr(x, name)
+        return found(*args, **kwargs) if callable(found) else found
+
+    return _in_torch_manner(method)
+
+
+def _in_torch_manner(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function whose arguments have torch's methods and operators."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
         torch_names.set_tensor_methods(True)
         try:
-            found = getattr(x if isinstance(x, Tensor) else with_methods(x), name)
-            return found(*args, **kwargs) if callable(found) else found
+            return function(*(with_methods(a) for a in args), **kwargs)
         finally:
             torch_names.set_tensor_methods(False)
 
-    return method
+    return call
 
 
 def _mapped(value: Any, leaf: Callable[[Any], Any]) -> Any:

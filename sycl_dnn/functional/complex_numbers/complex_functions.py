@@ -371,7 +371,15 @@ def _norm(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     return norm(elementwise(lambda z: MODULUS(*z), input), *args, **kwargs)
 
 
-RULES["norm"] = _norm
+def _vector_norm(
+    x: Tensor, ord: float = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+) -> Tensor:
+    if dtype is not None:
+        raise TypeError(f"vector_norm: dtype must be None for complex x, got {dtype}")
+    return _norm(x, ord, dim, keepdim)
+
+
+RULES["norm"], RULES["linalg.vector_norm"] = _norm, _vector_norm
 
 
 # --- Products

@@ -123,13 +123,9 @@ def soft_margin_loss(
 
 def _as_rows(name: str, x: Tensor) -> tuple[Tensor, bool]:
     """Return scores as (N, C), and whether the batch axis was missing."""
-    if len(x.shape) not in (1, 2) or not x.shape[-1]:
+    if len(x.shape) > 2 or 0 in x.shape[-1:]:
         raise ValueError(f"{name}: input must be (N, C) or (C,) with classes, got {x.shape}")
-    return (F.reshape(x, (1, -1)), True) if len(x.shape) == 1 else (x, False)
-
-
-def _reduced_rows(rows: Tensor, is_single: bool, reduction: str) -> Tensor:
-    return reduced(F.reshape(rows, ()) if is_single else rows, reduction)
+    return (F.reshape(x, (1, -1)), True) if len(x.shape) < 2 else (x, False)
 
 
 def _check_classes(name: str, target: Tensor) -> None:
@@ -176,7 +172,8 @@ def multi_margin_loss(
             raise ValueError(f"{name}: weight must have shape {(n_classes,)}, got {weight.shape}")
         class_weights = F.reshape(F.index_select(weight, 0, F.reshape(target, (n,))), (n, 1))
         violations = F.mul(violations, F.where(is_counted, converted(class_weights, x.dtype), 0.0))
-    return _reduced_rows(F.div(F.sum(violations, 1), n_classes), is_single, reduction)
+    result = F.reshape(F.div(F.sum(violations, 1), n_classes), target.shape)
+    return reduced(result, reduction)
 
 
 @loss(shape="(N,) or ()")
@@ -204,7 +201,8 @@ def multilabel_margin_loss(
     target_scores = F.gather(x, 1, F.where(F.ge(labels, 0), labels, F.zeros_like(labels)))
     violations = F.relu(F.add(F.sub(F.unsqueeze(x, 1), F.unsqueeze(target_scores, 2)), 1.0))
     result = F.where(F.gt(F.mul(F.unsqueeze(valid, 2), is_other), 0), violations, 0.0)
-    return _reduced_rows(F.div(F.sum(result, (1, 2)), n_classes), is_single, reduction)
+    result = F.div(F.sum(result, (1, 2)), n_classes)
+    return reduced(F.reshape(result, ()) if is_single else result, reduction)
 
 
 @loss(shape="that of the input without its last axis")
