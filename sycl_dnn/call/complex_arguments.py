@@ -22,9 +22,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 #: Functions whose bodies move elements, call functions that have rules, or expect complex numbers.
 #: Those of ``linalg`` with that before their names, since another function has the name ``norm``.
 MOVING = frozenset((
-    "astype", "broadcast_to", "cat", "chunk", "cumsum", "diag", "diagonal", "diff", "dot",
-    "einsum", "embedding", "empty_like", "expand", "fft", "fft2", "fftn",
-    "fftshift", "flatten", "flip", "full_like", "gather", "hfft", "hstack", "ifft", "ifft2",
+    "astype", "broadcast_to", "cat", "chunk", "created", "cumsum", "diag", "diagonal", "diff",
+    "dot", "einsum", "embedding", "empty_like", "expand", "fft", "fft2", "fftn", "fftshift",
+    "flatten", "flip", "full_like", "gather", "hfft", "hstack", "ifft", "ifft2",
     "ifftn", "ifftshift", "ihfft", "index_add", "index_copy", "index_fill", "index_put",
     "index_select", "irfft", "irfft2", "irfftn", "isclose", "linalg.eigh",
     "linalg.eigvalsh", "linalg.norm", "meshgrid", "movedim", "mv",
@@ -46,7 +46,7 @@ def of_complex(rule: F) -> F:
 
 
 #: Functions of those that move elements which take complex numbers of Python's.
-_FILLING = frozenset(("full_like",))
+_FILLING = frozenset(("created", "full_like"))
 
 
 def is_complex(value: Any) -> bool:

@@ -283,7 +283,7 @@ class Array(Reductions, Operators):
     @property
     def T(self) -> Array:  # noqa: N802
         """The array with its axes reversed."""
-        return self.transpose()
+        return Array(self.data.T, self.dtype)
 
     def astype(self, dtype: Any) -> Any:
         """Return the values in another dtype, converted on the device."""

@@ -11,8 +11,9 @@ from differential.torch_samples import WITHOUT_VALUES, Sample, dtype_name, to_to
 
 #: Rounding errors of an element, relative to it and to the largest of its array.
 _OWN, _LARGEST = 16, 4
-_WIDE = {torch.float32: torch.float64, torch.float16: torch.float64, torch.bfloat16: torch.float64,
-         torch.complex64: torch.float64}  # fmt: skip
+_REAL = ("float64", "float32", "float16", "bfloat16", "complex64")
+#: Functions that choose one of several equal elements, and the position of ``dim``.
+_CHOOSING = {"argsort": 0, "kthvalue": 1, "sort": 0, "topk": 1}
 
 
 def leaves(value: Any) -> list[Any]:
@@ -38,13 +39,38 @@ def compared(sample: Sample, results: Any, native: Any) -> str | None:
     ours, theirs = leaves(results), leaves(native)
     if len(ours) != len(theirs):
         return f"form: {len(ours)} results, torch has {len(theirs)}"
-    exact = _exact(sample, process)
+    if sample.info.name in _CHOOSING:
+        ours[-1], theirs[-1] = (_chosen(sample, leaf) for leaf in (ours[-1], theirs[-1]))
+    exact = None if sample.info.name in _CHOOSING else _exact(sample, process)
     for place, (a, b) in enumerate(zip(ours, theirs, strict=True)):
         wide = exact[place] if exact is not None and len(exact) == len(theirs) else b
-        text = _of_leaf(a, b, wide, sample.info.name not in WITHOUT_VALUES)
+        text = _of_leaf(a, b, wide, not is_drawn(sample))
         if text:
             return text if len(ours) == 1 else f"result {place}: {text}"
     return None
+
+
+def _chosen(sample: Sample, index: torch.Tensor) -> torch.Tensor:
+    """Return the elements at indices, or the indices if those have another dtype or range."""
+    of, place = sample.torch_sample, _CHOOSING[sample.info.name]
+    dim = of.kwargs.get("dim", of.args[place] if len(of.args) > place else -1)
+    x = of.input.detach()
+    if index.dtype != torch.int64 or not index.numel() or not x.ndim:
+        return index
+    rows = index if index.ndim == x.ndim else index.unsqueeze(dim)
+    n = x.shape[dim]
+    if rows.min() < 0 or rows.max() >= n:
+        return index
+    chosen = torch.take_along_dim(x, rows, dim)
+    return chosen.double() if chosen.is_floating_point() else chosen
+
+
+def is_drawn(sample: Sample) -> bool:
+    """Whether the result has random values, or those of memory as it is."""
+    of = sample.torch_sample
+    if sample.info.name == "nn.functional.multi_head_attention_forward":
+        return of.args[9] > 0 and of.kwargs.get("training", True)
+    return sample.info.name in WITHOUT_VALUES or of.kwargs.get("dropout_p", 0) > 0
 
 
 def _as_form_of(native: Any, results: Any) -> Any:
@@ -54,7 +80,7 @@ def _as_form_of(native: Any, results: Any) -> Any:
 
 
 def _exact(sample: Sample, process: Any) -> list[Any] | None:
-    if getattr(torch, sample.dtype) not in _WIDE:
+    if sample.dtype not in _REAL:
         return None
     try:
         wide = sample.torch_call(torch.float64)

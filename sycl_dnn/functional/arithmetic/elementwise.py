@@ -65,6 +65,19 @@ def check_float(name: str, **tensors: Tensor | None) -> None:
             )
 
 
+def is_integer(x: Any) -> bool:
+    """Whether a tensor has integers that kernels compute, which are not bools."""
+    return isinstance(x, Tensor) and not x.is_float and x.dtype in REGISTERS and x.dtype != "bool"
+
+
+def floating(name: str, x: Tensor) -> Tensor:
+    """Return a tensor of real numbers, in float32 if they are integers or bools."""
+    if is_integer(x) or getattr(x, "dtype", "") == "bool":
+        return converted(x, "float32")
+    check_float(name, input=x)
+    return x
+
+
 def check_same_dtype(name: str, first: str, second: str, a: Tensor, b: Tensor) -> None:
     """Raise TypeError if two operands differ in dtype."""
     if a.dtype != b.dtype:
@@ -135,11 +148,9 @@ def pointwise(
 
     @functools.wraps(body)
     def checked(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        check_arrays(name, input=input)
-        is_integer = not input.is_float and input.dtype in REGISTERS
-        if integers == "float32" and is_integer:
-            input = converted(input, "float32")
-        elif not (integers == "kept" and is_integer and input.dtype != "bool"):
+        if integers == "float32":
+            input = floating(name, input)
+        elif integers != "kept" or not is_integer(input):
             check_float(name, input=input)
         if position is not None:  # As called by the transforms.
             inplace = args[position - 1] if len(args) >= position else kwargs.get("inplace")

@@ -11,7 +11,7 @@ from sycl_dnn.call.operation import described_as_torch, named, operation
 from sycl_dnn.functional.arithmetic.binary import add, div, mul
 from sycl_dnn.functional.arithmetic.comparison import clamp, eq, where
 from sycl_dnn.functional.arithmetic.convert import converted
-from sycl_dnn.functional.arithmetic.elementwise import check_float
+from sycl_dnn.functional.arithmetic.elementwise import check_float, floating
 from sycl_dnn.functional.arithmetic.mathematical import isnan
 from sycl_dnn.functional.arithmetic.operands import (
     by_nodes,
@@ -239,7 +239,7 @@ def logit(input: Tensor, eps: float | None = None) -> Tensor:
     Parameters
     ----------
     input : array (*)
-        Floating point, between 0 and 1.
+        Between 0 and 1; integers become float32.
     eps : float, optional
         Elements are first clamped to [``eps``, ``1 - eps``].
 
@@ -250,11 +250,11 @@ def logit(input: Tensor, eps: float | None = None) -> Tensor:
     Raises
     ------
     TypeError
-        The dtype is not floating point.
+        The dtype is complex.
 
     Notes
     -----
     Without ``eps``, the gradient outside [0, 1] is NaN. Source: ``torch.logit``.
     """
-    check_float("logit", input=input)
-    return by_nodes(partial(ops.LOGIT, eps=None if eps is None else float(eps)), input)
+    x = floating("logit", input)
+    return by_nodes(partial(ops.LOGIT, eps=None if eps is None else float(eps)), x)

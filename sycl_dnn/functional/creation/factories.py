@@ -180,9 +180,15 @@ def _is_computed(dtype: str, shape: tuple[int, ...] = ()) -> bool:
 
 
 def _check_value(name: str, value: Any, dtype: str, argument: str = "fill_value") -> None:
-    """Raise TypeError for a complex number in a real array."""
-    if isinstance(value, complex) and not dtypes.is_complex(dtype):
+    """Raise TypeError for a complex number in a real array, ValueError for one out of range."""
+    if dtypes.is_complex(dtype):
+        return
+    if isinstance(value, complex):
         raise TypeError(f"{name}: {argument} must be real for dtype {dtype}, got {value}")
+    if dtype in REGISTERS and not dtypes.is_float(dtype) and dtype != "bool":
+        limits = np.iinfo(dtype)
+        if not limits.min <= value <= limits.max:
+            raise ValueError(f"{name}: {argument} must fit dtype {dtype}, got {value}")
 
 
 def _of_parts(definition: Callable[..., Tensor], dtype: str, *numbers: Any) -> Tensor:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sycl_dnn.call.operation import named, operation
-from sycl_dnn.functional.arithmetic.elementwise import check_float
+from sycl_dnn.functional.arithmetic.elementwise import check_float, floating
 from sycl_dnn.functional.normalization.affine import check_eps
 from sycl_dnn.functional.reduction.sums import (
     axes_of,
@@ -34,10 +34,10 @@ def _computed(
 
 
 @operation
-@documented("Computed in float32 at least, after the maximum is subtracted.")
+@documented("Computed in float32 at least, after the maximum is subtracted; integers give it.")
 def logsumexp(input: Tensor, dim: int | Sequence[int], keepdim: bool = False) -> Tensor:
     """Return the logarithm of the sum of exponentials."""
-    return _computed("logsumexp", ops.LOGSUMEXP, input, dim, keepdim)
+    return _computed("logsumexp", ops.LOGSUMEXP, floating("logsumexp", input), dim, keepdim)
 
 
 _ORDER = 'p : number or "fro"\n    Order; 2 for "fro", also inf, -inf and 0.\n'
