@@ -39,6 +39,10 @@ _LINES: dict[str, dict[str, str]] = {
         "state_dict": "the state is a tree: opt.state_of(net), saved by sycl_dnn.save(path, state)",
         "load_state_dict": "opt.load_state(net, sycl_dnn.load(path))",
         "state": "the state is a tree: opt.state_of(net)",
+        **dict.fromkeys(
+            ("capturable", "differentiable", "foreach", "fused"),
+            "leave it out: each step is one program of fused kernels, with gradients of its own",
+        ),
     },
     "scaler": {
         "step": "net, state, scale = scaler.update(opt, grads, state, net, scale)",
@@ -85,6 +89,23 @@ _LINES: dict[str, dict[str, str]] = {
             ),
             "for x, y in data.Batches((images, labels), 32): ..., or torch_names.utils.data",
         ),
+    },
+    "nn": {
+        **{
+            f"Lazy{name}": f"sizes are given here: nn.{name}(size of the input, ...)"
+            for name in (
+                "Linear",
+                *(f"Conv{kind}{n}d" for kind in ("", "Transpose") for n in (1, 2, 3)),
+                *(f"{kind}Norm{n}d" for kind in ("Batch", "Instance") for n in (1, 2, 3)),
+            )
+        },
+        **{
+            f"FractionalMaxPool{n}d": "windows are not drawn here: nn.AdaptiveMaxPool"
+            f"{n}d has windows of different sizes, too"
+            for n in (2, 3)
+        },
+        "LinearCrossEntropyLoss": "F.cross_entropy(F.linear(x, weight, bias), target)",
+        "SyncBatchNorm": "sycl_dnn.distributed has it",
     },
     "module": {"zero_grad": f"gradients are new values at each call: {_STEP}"},
     "torch": {

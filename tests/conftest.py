@@ -54,6 +54,7 @@ def pytest_addoption(parser):
     parser.addoption("--cases", help="what tests/conformance runs instead of its files")
     parser.addoption("--calls", type=int, default=2000, help="of tests/fuzz")
     parser.addoption("--programs", type=int, default=5, help="of tests/differential")
+    parser.addoption("--samples", type=int, default=3, help="of each operator and dtype of torch's")
     parser.addoption("--seed", type=int, default=0, help="of calls and programs")
 
 

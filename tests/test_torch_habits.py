@@ -49,6 +49,10 @@ ROWS = [
     (lambda: schedules.StepLR(OPTIMIZER, 3), AttributeError, "step_decay(1e-3, 30, 0.1)"),
     (lambda: schedules.cosine(OPTIMIZER, 3), TypeError, "optim.AdamW(schedules.cosine("),
     (lambda: optim.SparseAdam(), AttributeError, "optim.Adam(1e-3)"),
+    (lambda: optim.AdamW(1e-3, fused=True), TypeError, "'fused'; leave it out"),
+    (lambda: nn.LazyConv2d(4, 3), AttributeError, "nn.Conv2d(size of the input"),
+    (lambda: nn.FractionalMaxPool2d(3), AttributeError, "nn.AdaptiveMaxPool2d"),
+    (lambda: nn.LinearCrossEntropyLoss(3, 2), AttributeError, "F.cross_entropy(F.linear("),
     (lambda: data.DataLoader(X, 32), AttributeError, "or torch_names.utils.data"),
     (lambda: sycl_dnn.utils, AttributeError, "sycl_dnn.data.Batches"),
     (lambda: nn.Linear(1, 1).zero_grad(), AttributeError, "value_and_grad"),
@@ -65,7 +69,7 @@ def test_torch_names_suggest_the_line_to_write(call, error, line):
 
 
 def test_unknown_names_get_no_suggestion():
-    for value in (OPTIMIZER, SCALER, optim, schedules, data, sycl_dnn, nn.Linear(1, 1)):
+    for value in (OPTIMIZER, SCALER, optim, schedules, data, sycl_dnn, nn, nn.Linear(1, 1)):
         assert not hasattr(value, "no_such_name")
     with pytest.raises(AttributeError, match="Adam has no attribute 'no_such_name'$"):
         OPTIMIZER.no_such_name  # noqa: B018

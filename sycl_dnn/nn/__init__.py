@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The modules of ``torch.nn``, with its names, defaults and state dicts; every module is a tree."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from sycl_dnn import functional
+from sycl_dnn import _torch_habits, functional
 from sycl_dnn.functional import docstring_examples
 from sycl_dnn.nn import (
     einops_backend,
@@ -86,9 +86,8 @@ __all__ = sorted(
 )
 
 
-if TYPE_CHECKING:
-
-    def __getattr__(name: str) -> Any: ...  # the rows of ``function_layers``
+def __getattr__(name: str) -> Any:
+    raise _torch_habits.missing("nn", "sycl_dnn.nn", name)
 
 
 def __dir__() -> list[str]:

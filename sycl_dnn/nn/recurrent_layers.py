@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import numbers
 from typing import Any
 
 from sycl_dnn import functional as F
@@ -28,11 +29,16 @@ class _Network(Module):
     ) -> None:  # fmt: skip
         super().__init__()
         name = type(self).__name__
-        if num_layers < 1 or hidden_size < 1:
+        sizes = input_size, hidden_size, num_layers
+        if not all(isinstance(size, numbers.Integral) and size > 0 for size in sizes):
             raise ValueError(
-                f"{name}: hidden_size and num_layers must be at least 1, got {hidden_size} and "
-                f"{num_layers}"
+                f"{name}: input_size, hidden_size and num_layers must be integers of at least 1, "
+                f"got {sizes}"
             )
+        # Such as a rate of dropout that is passed as the fourth argument.
+        for option, value in (("bias", bias), ("batch_first", batch_first)):
+            if not isinstance(value, bool):
+                raise TypeError(f"{name}: {option} must be a bool, got {value!r}")
         if not 0 <= dropout <= 1:
             raise ValueError(f"{name}: dropout must be in [0, 1], got {dropout}")
         if proj_size and (name != "LSTM" or not 0 < proj_size < hidden_size):

@@ -95,7 +95,8 @@ class Optimizer(OptionAttributes):
     The rate, ``momentum`` and each of ``betas`` are numbers or functions of the number of completed
     steps (``sycl_dnn.optim.schedules``). ``groups`` is a list of pairs ``(filter, options)``: the
     first filter that accepts a parameter's name determines the options that override the defaults.
-    Parameters whose gradient is None are not updated.
+    Parameters whose gradient is None are not updated; the step counts for their bias corrections,
+    too, where torch counts the updates of each parameter.
 
     Arithmetic is in float32 (float64 for float64). Complex parameters are updated as pairs of real
     numbers, as in torch, and their state is that of the pairs; rules that do not update elements
@@ -107,6 +108,12 @@ class Optimizer(OptionAttributes):
     defaults: dict[str, Any] = {}
     #: Whether elements are updated independently, so that ranks may share the work.
     is_elementwise = False
+    #: Whether complex parameters are updated as pairs of numbers; what reads whole arrays is not.
+    takes_complex = False
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls.takes_complex = cls.takes_complex or cls.is_elementwise
 
     if TYPE_CHECKING:
         # For subclasses, which add their options as keywords.
@@ -321,9 +328,11 @@ class Optimizer(OptionAttributes):
         for i, (name, p, g) in enumerate(zip(tree.names(params), leaves, gradients, strict=True)):
             if g is not None:
                 self._check(name, p, g)
-                group_key = self._group(name), self._is_decayed(name, p)
+                is_double = str(p.dtype) in ("float64", "complex128")
+                group_key = self._group(name), self._is_decayed(name, p), is_double
                 if group_key not in prepared:
-                    prepared[group_key] = self._prepared(name, step, group_key[1], lr)
+                    t = F.astype(step, "float64") if is_double else step
+                    prepared[group_key] = self._prepared(name, t, group_key[1], lr)
                 row = Row(name, p, g, _slots_of(name, state))
                 new[i], slots = self._one(row, prepared[group_key])
                 for slot, value in slots.items():
@@ -370,7 +379,7 @@ class Optimizer(OptionAttributes):
 
     def _check_dtype(self, name: str, x: Any) -> None:
         dtype = str(x.dtype)
-        if dtypes.is_complex(dtype) and not self.is_elementwise:
+        if dtypes.is_complex(dtype) and not self.takes_complex:
             raise TypeError(
                 f"{type(self).__name__}: {name} must be real, got {dtype}: its rule does not "
                 "update elements independently"

@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from sycl_dnn import _torch_habits
 from sycl_dnn import functional as F
 from sycl_dnn.functional.defined import defined
 from sycl_dnn.ir.node import Node
@@ -60,6 +61,11 @@ def zeros(p: Any) -> Any:
     return F.mul(p, 0.0)
 
 
+def number_like(p: Any, value: float = 0.0) -> Any:
+    """Return an array () with the dtype and queue of a parameter."""
+    return F.full((), value, dtype=str(p.dtype), device=p.sycl_queue)
+
+
 def signature_of(lr: float, options: dict[str, Any]) -> inspect.Signature:
     """Return the signature of a constructor with a rate and keyword options."""
     positional, keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
@@ -80,7 +86,8 @@ def rule(lr: float, source: str, **defaults: Any) -> Any:
             shared = [options.pop(name, default) for name, default in _COMMON.items()]
             unknown = sorted(set(options) - set(defaults))
             if unknown:
-                raise TypeError(f"{cls.__name__}: unknown option {unknown[0]!r}")
+                hint = _torch_habits.hint("optimizer", unknown[0])
+                raise TypeError(f"{cls.__name__}: unknown option {unknown[0]!r}{hint}")
             self._set_up(rate, defaults | options, *shared)
 
         __init__.__signature__ = signature_of(lr, defaults | _COMMON)  # type: ignore[attr-defined]
@@ -130,18 +137,18 @@ def arrays_among(**numbers: Any) -> dict[str, Tensor]:
 def group_numbers(
     definition: Callable[..., tuple[Node, ...]], o: Options, **more: Any
 ) -> tuple[Tensor, ...]:
-    """Compute the numbers that all parameters of a group share, float32 arrays ().
+    """Compute the numbers that all parameters of a group share, arrays () of the dtype of ``o.t``.
 
     ``definition`` takes the step count ``t``, the rate ``lr`` and ``more`` numbers by name, as
     nodes where arrays were given.
     """
     numbers = {"t": o.t, "lr": o.lr, **more}
-    arrays = arrays_among(**numbers)
+    arrays, dtype = arrays_among(**numbers), str(o.t.dtype)
 
     def converting(*nodes: Node) -> tuple[Node, ...]:
         rows = zip(arrays, nodes, strict=True)
-        values = numbers | {name: cast(node, "float32") for name, node in rows}
-        return tuple([cast(node, "float32") for node in definition(**values)])
+        values = numbers | {name: cast(node, dtype) for name, node in rows}
+        return tuple([cast(node, dtype) for node in definition(**values)])
 
     return tuple(defined(converting, list(arrays.values())))
 

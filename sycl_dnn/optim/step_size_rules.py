@@ -8,7 +8,7 @@ from typing import Any
 
 from sycl_dnn import functional as F
 from sycl_dnn.optim.optimizer import Maker, Optimizer, Options
-from sycl_dnn.optim.rule import added, less_power, mixed, regularized, rule, zeros
+from sycl_dnn.optim.rule import added, less_power, mixed, number_like, regularized, rule, zeros
 
 
 @rule(1e-3, "``torch.optim.RAdam``; Liu et al., arXiv:1908.03265.", betas=(0.9, 0.999), eps=1e-8,
@@ -117,9 +117,11 @@ class ASGD(Optimizer):
     weight_decay : float
     """
 
+    takes_complex = True
+
     def slots(self, p: Any, options: Options) -> dict[str, Maker]:
         """Return the average and the initial rate."""
-        return {"ax": zeros, "eta": lambda p: F.zeros(device=p.sycl_queue)}
+        return {"ax": zeros, "eta": number_like}
 
     def prepare(self, o: Options) -> None:
         """Compute the next rate and the weight of the average."""
@@ -133,7 +135,7 @@ class ASGD(Optimizer):
         eta = F.where(o.is_first, o.lr, slots["eta"])
         p = F.sub(F.mul(p, F.sub(1.0, F.mul(eta, o.lambd))), F.mul(g, eta))
         ax = F.add(slots["ax"], F.mul(F.sub(p, slots["ax"]), o.share))
-        return p, {"ax": ax, "eta": F.astype(o.after, "float32")}
+        return p, {"ax": ax, "eta": o.after}
 
 
 @rule(1e-2, "``torch.optim.Rprop``; Riedmiller and Braun, 1993.", etas=(0.5, 1.2),
@@ -164,8 +166,9 @@ class Rprop(Optimizer):
     def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
         """Apply one step."""
         same = F.mul(g, slots["previous"])
-        factor = F.where(F.gt(same, 0.0), o.etas[1], F.where(F.lt(same, 0.0), o.etas[0], 1.0))
         old = F.where(o.is_first, F.add(slots["size"], o.lr), slots["size"])
-        size = F.clamp(F.mul(old, factor), o.step_sizes[0], o.step_sizes[1])
+        less, more = (F.mul(old, eta) for eta in o.etas)
+        size = F.where(F.gt(same, 0.0), more, F.where(F.lt(same, 0.0), less, old))
+        size = F.clamp(size, *o.step_sizes)
         g = F.where(F.lt(same, 0.0), 0.0, g)
         return F.sub(p, F.mul(F.sign(g), size)), {"previous": g, "size": size}

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from sycl_dnn.optim.rule import (
     in_one_kernel,
     less_power,
     mixed,
+    number_like,
     regularized,
     rule,
     shrunk,
@@ -51,7 +53,7 @@ class SGD(Optimizer):
         """Initialize the momentum with the first gradient, without dampening."""
         o.lr = o.share = as_array(o.lr, o)
         if o.dampening:
-            o.share = F.where(F.gt(o.t, 1.5), 1.0 - o.dampening, 1.0)
+            o.share = F.where(F.gt(o.t, 1.5), as_array(1.0 - o.dampening, o), 1.0)
 
     def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
         """Apply one step: ``p - lr * momentum``."""
@@ -209,9 +211,11 @@ class NAdam(_Moments):
     decoupled_weight_decay : bool
     """
 
+    takes_complex = True
+
     def slots(self, p: Any, options: Options) -> dict[str, Maker]:
         """Return zero moments, and the running product of the momenta."""
-        return {"m": zeros, "v": zeros, "product": lambda p: F.ones(device=p.sycl_queue)}
+        return {"m": zeros, "v": zeros, "product": partial(number_like, value=1.0)}
 
     def prepare(self, o: Options) -> None:
         """Compute the momenta of this and the next step."""

@@ -352,7 +352,7 @@ def cross_entropy(
     weight : dpnp.ndarray or Array (C,), optional
         Class weights. For class indices the mean is taken over the sum of the targets' weights.
     ignore_index : int
-        Class index to ignore.
+        Class index to ignore; refused for probabilities, as in torch.
     label_smoothing : float
         Share of the target that is distributed evenly over all classes, 0 to 1.
     """
@@ -369,6 +369,10 @@ def cross_entropy(
     if has_probabilities:
         if target.shape != input.shape:
             raise ValueError(f"{name}: target must have shape {input.shape}, got {target.shape}")
+        if ignore_index >= 0:
+            raise ValueError(
+                f"{name}: ignore_index must go with class indices; target has probabilities"
+            )
     else:
         _check_indices(name, input, target)
     return _recorded_loss(
