@@ -9,7 +9,12 @@ from typing import Any
 from sycl_dnn import functional as F
 from sycl_dnn.call.custom_gradients import stop_gradient
 from sycl_dnn.nn.torch_distributions.discrete import Categorical
-from sycl_dnn.nn.torch_distributions.distribution import Distribution, sum_of_last
+from sycl_dnn.nn.torch_distributions.distribution import (
+    Distribution,
+    method,
+    moment,
+    sum_of_last,
+)
 from sycl_dnn.nn.torch_distributions.event_transforms import ComposeTransform, Transform
 from sycl_dnn.trace.module_arrays import plain, with_methods
 
@@ -100,17 +105,14 @@ class MixtureSameFamily(Distribution):
     def _mean_of(self, values: Any) -> Any:
         return F.sum(F.mul(self._weights(), plain(values)), -1 - len(self.event_shape))
 
-    @property
-    def mean(self) -> Any:
-        """Mean."""
-        return with_methods(self._mean_of(self.component_distribution.mean))
+    mean = moment(lambda self: self._mean_of(self.component_distribution.mean))
 
-    @property
+    @moment
     def variance(self) -> Any:
         """Variance."""
         parts, at = self.component_distribution, -1 - len(self.event_shape)
         offset = F.sub(plain(parts.mean), F.unsqueeze(plain(self.mean), at))
-        return with_methods(F.add(self._mean_of(parts.variance), self._mean_of(F.square(offset))))
+        return F.add(self._mean_of(parts.variance), self._mean_of(F.square(offset)))
 
     def expand(self, batch_shape: Any) -> MixtureSameFamily:
         """Return the distribution for a larger batch."""
@@ -121,6 +123,7 @@ class MixtureSameFamily(Distribution):
     def _count(self) -> int:
         return int(self.mixture_distribution.logits.shape[-1])
 
+    @method
     def sample(self, sample_shape: Any = ()) -> Any:
         """Return samples (*sample_shape, *batch_shape, *event_shape)."""
         shape = self._shape(sample_shape)
@@ -130,10 +133,11 @@ class MixtureSameFamily(Distribution):
         axes = (*chosen.shape, *(1 for _ in range(count + 1)))
         full = (*shape[: len(shape) - count], 1, *self.event_shape)
         index = F.expand(F.reshape(chosen, axes), full)
-        return with_methods(F.squeeze(F.gather(parts, -1 - count, index), -1 - count))
+        return F.squeeze(F.gather(parts, -1 - count, index), -1 - count)
 
+    @method
     def log_prob(self, value: Any) -> Any:
         """Return the logarithm of the density."""
-        values = F.unsqueeze(plain(value), -1 - len(self.event_shape))
+        values = F.unsqueeze(value, -1 - len(self.event_shape))
         parts = plain(self.component_distribution.log_prob(values))
-        return with_methods(F.logsumexp(F.add(parts, self.mixture_distribution.logits), -1))
+        return F.logsumexp(F.add(parts, self.mixture_distribution.logits), -1)

@@ -7,7 +7,13 @@ import math
 from typing import Any
 
 from sycl_dnn import functional as F
-from sycl_dnn.nn.torch_distributions.distribution import LOG_SQRT_2PI, Distribution, arrays_of
+from sycl_dnn.nn.torch_distributions.distribution import (
+    LOG_SQRT_2PI,
+    Distribution,
+    arrays_of,
+    method,
+    moment,
+)
 from sycl_dnn.trace.module_arrays import plain, with_methods
 
 
@@ -16,102 +22,85 @@ class _Located(Distribution):
 
     has_rsample = True
     _parameters = ("loc", "scale")
+    mean = mode = moment(lambda self: self.loc)
 
     def __init__(self, loc: Any, scale: Any, validate_args: Any = None) -> None:
         self.loc, self.scale = map(with_methods, arrays_of(loc, scale))
         super().__init__(self.loc.shape)
 
-    @property
-    def mean(self) -> Any:
-        """Mean."""
-        return self.loc
-
-    mode = mean
-
     def _standardized(self, value: Any) -> Any:
-        return F.div(F.sub(plain(value), self.loc), self.scale)
+        return F.div(F.sub(value, self.loc), self.scale)
 
     def _placed(self, noise: Any) -> Any:
-        return with_methods(F.add(F.mul(noise, self.scale), self.loc))
+        return F.add(F.mul(noise, self.scale), self.loc)
+
+
+def _quantile(p: Any) -> Any:
+    """Return the standard normal quantile."""
+    return F.mul(F.erfinv(F.sub(F.mul(p, 2), 1)), 2**0.5)
 
 
 class Normal(_Located):
     """The normal distribution; ``scale`` is its standard deviation."""
 
-    @property
-    def variance(self) -> Any:
-        """Variance."""
-        return with_methods(F.square(self.scale))
+    variance = moment(lambda self: F.square(self.scale))
+    entropy = method(lambda self: F.add(F.log(self.scale), 0.5 + LOG_SQRT_2PI))
+    icdf = method(lambda self, value: self._placed(_quantile(value)))
 
+    @method
     def rsample(self, sample_shape: Any = ()) -> Any:
         """Return samples with gradients to ``loc`` and ``scale``."""
         return self._placed(F.randn_like(F.expand(self.loc, self._shape(sample_shape))))
 
+    @method
     def log_prob(self, value: Any) -> Any:
         """Return the logarithm of the density."""
         squares = F.mul(F.square(self._standardized(value)), -0.5)
-        return with_methods(F.sub(squares, F.add(F.log(self.scale), LOG_SQRT_2PI)))
+        return F.sub(squares, F.add(F.log(self.scale), LOG_SQRT_2PI))
 
-    def entropy(self) -> Any:
-        """Return the differential entropy."""
-        return with_methods(F.add(F.log(self.scale), 0.5 + LOG_SQRT_2PI))
-
+    @method
     def cdf(self, value: Any) -> Any:
         """Return the probability of smaller values."""
         z = F.mul(self._standardized(value), 0.5**0.5)
-        return with_methods(F.mul(F.add(F.erf(z), 1), 0.5))
-
-    def icdf(self, value: Any) -> Any:
-        """Return the value with this probability of smaller ones."""
-        return self._placed(F.mul(F.erfinv(F.sub(F.mul(plain(value), 2), 1)), 2**0.5))
+        return F.mul(F.add(F.erf(z), 1), 0.5)
 
 
 class LogNormal(_Located):
     """The distribution of ``exp`` of normal values."""
 
-    @property
-    def _base(self) -> Normal:
-        return Normal(self.loc, self.scale)
+    _base = property(lambda self: Normal(self.loc, self.scale))
+    mean = moment(lambda self: F.exp(F.add(self.loc, F.mul(F.square(self.scale), 0.5))))
+    mode = moment(lambda self: F.exp(F.sub(self.loc, F.square(self.scale))))
+    entropy = method(lambda self: F.add(plain(self._base.entropy()), self.loc))
 
-    @property
-    def mean(self) -> Any:
-        """Mean."""
-        return with_methods(F.exp(F.add(self.loc, F.mul(F.square(self.scale), 0.5))))
-
-    @property
-    def mode(self) -> Any:
-        """Most likely value."""
-        return with_methods(F.exp(F.sub(self.loc, F.square(self.scale))))
-
-    @property
+    @moment
     def variance(self) -> Any:
         """Variance."""
         squares = F.square(self.scale)
-        spread = F.exp(F.add(F.mul(self.loc, 2), squares))
-        return with_methods(F.mul(F.expm1(squares), spread))
+        return F.mul(F.expm1(squares), F.exp(F.add(F.mul(self.loc, 2), squares)))
 
+    @method
     def rsample(self, sample_shape: Any = ()) -> Any:
         """Return samples with gradients to ``loc`` and ``scale``."""
-        return with_methods(F.exp(plain(self._base.rsample(sample_shape))))
+        return F.exp(plain(self._base.rsample(sample_shape)))
 
+    @method
     def log_prob(self, value: Any) -> Any:
         """Return the logarithm of the density."""
-        logarithm = F.log(plain(value))
-        return with_methods(F.sub(plain(self._base.log_prob(logarithm)), logarithm))
-
-    def entropy(self) -> Any:
-        """Return the differential entropy."""
-        return with_methods(F.add(plain(self._base.entropy()), self.loc))
+        logarithm = F.log(value)
+        return F.sub(plain(self._base.log_prob(logarithm)), logarithm)
 
 
 class Laplace(_Located):
     """The double exponential distribution."""
 
-    @property
-    def variance(self) -> Any:
-        """Variance."""
-        return with_methods(F.mul(F.square(self.scale), 2))
+    variance = moment(lambda self: F.mul(F.square(self.scale), 2))
+    entropy = method(lambda self: F.add(self._log_width(), 1))
 
+    def _log_width(self) -> Any:
+        return F.log(F.mul(self.scale, 2))
+
+    @method
     def rsample(self, sample_shape: Any = ()) -> Any:
         """Return samples with gradients to ``loc`` and ``scale``."""
         uniform = F.rand_like(F.expand(self.loc, self._shape(sample_shape)))
@@ -120,14 +109,10 @@ class Laplace(_Located):
         distances = F.log1p(F.neg(F.clamp_max(F.abs(centered), 1 - 2.0**-24)))
         return self._placed(F.neg(F.mul(F.sign(centered), distances)))
 
+    @method
     def log_prob(self, value: Any) -> Any:
         """Return the logarithm of the density."""
-        scales = F.log(F.mul(self.scale, 2))
-        return with_methods(F.neg(F.add(scales, F.abs(self._standardized(value)))))
-
-    def entropy(self) -> Any:
-        """Return the differential entropy."""
-        return with_methods(F.add(F.log(F.mul(self.scale, 2)), 1))
+        return F.neg(F.add(self._log_width(), F.abs(self._standardized(value))))
 
 
 class Uniform(Distribution):
@@ -135,40 +120,26 @@ class Uniform(Distribution):
 
     has_rsample = True
     _parameters = ("low", "high")
+    width = property(lambda self: F.sub(self.high, self.low))
+    mean = moment(lambda self: F.mul(F.add(self.high, self.low), 0.5))
+    variance = moment(lambda self: F.div(F.square(self.width), 12))
+    entropy = method(lambda self: F.log(self.width))
 
     def __init__(self, low: Any, high: Any, validate_args: Any = None) -> None:
         self.low, self.high = map(with_methods, arrays_of(low, high))
         super().__init__(self.low.shape)
 
-    @property
-    def width(self) -> Any:
-        """Distance of the bounds."""
-        return F.sub(self.high, self.low)
-
-    @property
-    def mean(self) -> Any:
-        """Mean."""
-        return with_methods(F.mul(F.add(self.high, self.low), 0.5))
-
-    @property
-    def variance(self) -> Any:
-        """Variance."""
-        return with_methods(F.div(F.square(self.width), 12))
-
+    @method
     def rsample(self, sample_shape: Any = ()) -> Any:
         """Return samples with gradients to the bounds."""
         uniform = F.rand_like(F.expand(self.low, self._shape(sample_shape)))
-        return with_methods(F.add(F.mul(uniform, self.width), self.low))
+        return F.add(F.mul(uniform, self.width), self.low)
 
+    @method
     def log_prob(self, value: Any) -> Any:
         """Return the logarithm of the density, minus infinity outside."""
-        value = plain(value)
         is_inside = F.logical_and(F.ge(value, self.low), F.lt(value, self.high))
-        return with_methods(F.where(is_inside, F.neg(F.log(self.width)), -math.inf))
-
-    def entropy(self) -> Any:
-        """Return the differential entropy."""
-        return with_methods(F.log(self.width))
+        return F.where(is_inside, F.neg(F.log(self.width)), -math.inf)
 
 
 class Exponential(Distribution):
@@ -176,38 +147,18 @@ class Exponential(Distribution):
 
     has_rsample = True
     _parameters = ("rate",)
+    mean = stddev = moment(lambda self: F.reciprocal(self.rate))
+    mode = moment(lambda self: F.zeros_like(self.rate))
+    variance = moment(lambda self: F.square(F.reciprocal(self.rate)))
+    entropy = method(lambda self: F.sub(1, F.log(self.rate)))
+    log_prob = method(lambda self, value: F.sub(F.log(self.rate), F.mul(self.rate, value)))
 
     def __init__(self, rate: Any, validate_args: Any = None) -> None:
         self.rate = with_methods(arrays_of(rate)[0])
         super().__init__(self.rate.shape)
 
-    @property
-    def mean(self) -> Any:
-        """Mean."""
-        return with_methods(F.reciprocal(self.rate))
-
-    stddev = mean
-
-    @property
-    def mode(self) -> Any:
-        """Most likely value, 0."""
-        return with_methods(F.zeros_like(self.rate))
-
-    @property
-    def variance(self) -> Any:
-        """Variance."""
-        return with_methods(F.square(F.reciprocal(self.rate)))
-
+    @method
     def rsample(self, sample_shape: Any = ()) -> Any:
         """Return samples with gradients to the rate."""
         uniform = F.rand_like(F.expand(self.rate, self._shape(sample_shape)))
-        return with_methods(F.div(F.neg(F.log1p(F.neg(uniform))), self.rate))
-
-    def log_prob(self, value: Any) -> Any:
-        """Return the logarithm of the density."""
-        rate = self.rate
-        return with_methods(F.sub(F.log(rate), F.mul(rate, plain(value))))
-
-    def entropy(self) -> Any:
-        """Return the differential entropy."""
-        return with_methods(F.sub(1, F.log(self.rate)))
+        return F.div(F.neg(F.log1p(F.neg(uniform))), self.rate)

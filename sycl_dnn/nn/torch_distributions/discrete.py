@@ -13,6 +13,8 @@ from sycl_dnn.nn.torch_distributions.distribution import (
     arrays_of,
     check_one_of,
     clamped,
+    method,
+    moment,
     sizes_of,
     tiny_of,
 )
@@ -23,6 +25,10 @@ class Bernoulli(Distribution):
     """0 or 1, given the probability of 1 or its logit."""
 
     _parameters = ("probs", "logits")
+    mean = moment(lambda self: self.probs)
+    variance = moment(lambda self: F.mul(self.probs, F.sub(1, self.probs)))
+    log_prob = method(lambda self, value: F.neg(self.cross_entropy(value)))
+    entropy = method(lambda self: self.cross_entropy(self.probs))
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: Any = None) -> None:
         check_one_of("Bernoulli", probs, logits)
@@ -36,36 +42,17 @@ class Bernoulli(Distribution):
         self.probs, self.logits = with_methods(probs), with_methods(logits)
         super().__init__(probs.shape)
 
-    @property
-    def mean(self) -> Any:
-        """Mean."""
-        return self.probs
-
-    @property
+    @moment
     def mode(self) -> Any:
         """More likely value; NaN where both are equally likely."""
         probs = self.probs
         likelier = F.astype(F.ge(probs, 0.5), str(probs.dtype))
-        return with_methods(F.where(F.eq(probs, 0.5), math.nan, likelier))
+        return F.where(F.eq(probs, 0.5), math.nan, likelier)
 
-    @property
-    def variance(self) -> Any:
-        """Variance."""
-        probs = self.probs
-        return with_methods(F.mul(probs, F.sub(1, probs)))
-
+    @method
     def sample(self, sample_shape: Any = ()) -> Any:
         """Return samples (*sample_shape, *batch_shape)."""
-        probs = F.expand(stop_gradient(plain(self.probs)), self._shape(sample_shape))
-        return with_methods(F.bernoulli(probs))
-
-    def log_prob(self, value: Any) -> Any:
-        """Return the logarithm of the probability."""
-        return with_methods(F.neg(self.cross_entropy(plain(value))))
-
-    def entropy(self) -> Any:
-        """Return the entropy in nats."""
-        return with_methods(self.cross_entropy(self.probs))
+        return F.bernoulli(F.expand(stop_gradient(plain(self.probs)), self._shape(sample_shape)))
 
     def cross_entropy(self, value: Any) -> Any:
         """Return the cross-entropy of 0, 1 or probabilities of 1."""
@@ -77,6 +64,9 @@ class Geometric(Distribution):
     """The number of failures before the first success, given its probability or its logit."""
 
     _parameters = ("probs", "logits")
+    mean = moment(lambda self: F.sub(F.reciprocal(self.probs), 1))
+    mode = moment(lambda self: F.zeros_like(self.probs))
+    variance = moment(lambda self: F.mul(plain(self.mean), F.reciprocal(self.probs)))
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: Any = None) -> None:
         check_one_of("Geometric", probs, logits)
@@ -84,44 +74,34 @@ class Geometric(Distribution):
         self.probs, self.logits = of_trials.probs, of_trials.logits
         super().__init__(self.probs.shape)
 
-    @property
-    def mean(self) -> Any:
-        """Mean."""
-        return with_methods(F.sub(F.reciprocal(self.probs), 1))
-
-    @property
-    def mode(self) -> Any:
-        """Most likely number, 0."""
-        return with_methods(F.zeros_like(self.probs))
-
-    @property
-    def variance(self) -> Any:
-        """Variance."""
-        inverse = F.reciprocal(self.probs)
-        return with_methods(F.mul(F.sub(inverse, 1), inverse))
-
+    @method
     def sample(self, sample_shape: Any = ()) -> Any:
         """Return samples (*sample_shape, *batch_shape)."""
         probs = F.expand(stop_gradient(plain(self.probs)), self._shape(sample_shape))
         uniform = F.clamp_min(F.rand_like(probs), tiny_of(probs))
-        return with_methods(F.floor(F.div(F.log(uniform), F.log1p(F.neg(probs)))))
+        return F.floor(F.div(F.log(uniform), F.log1p(F.neg(probs))))
 
+    @method
     def log_prob(self, value: Any) -> Any:
         """Return the logarithm of the probability."""
         probs, x = arrays_of(self.probs, value)
         failures = F.where(F.logical_and(F.eq(probs, 1), F.eq(x, 0)), 0.0, F.neg(probs))
-        return with_methods(F.add(F.mul(x, F.log1p(failures)), F.log(probs)))
+        return F.add(F.mul(x, F.log1p(failures)), F.log(probs))
 
+    @method
     def entropy(self) -> Any:
         """Return the entropy in nats."""
-        trial = Bernoulli(logits=self.logits).cross_entropy(self.probs)
-        return with_methods(F.div(plain(trial), self.probs))
+        return F.div(Bernoulli(logits=self.logits).cross_entropy(self.probs), self.probs)
 
 
 class Categorical(Distribution):
     """Numbers of categories, given probabilities or unnormalized logits along the last axis."""
 
     _parameters = ()
+    #: Numbers of categories have none.
+    mean = variance = moment(lambda self: F.full_like(self.probs[..., 0], math.nan))
+    mode = moment(lambda self: F.argmax(self.probs, -1))
+    sample = method(lambda self, sample_shape=(): self._drawn(sample_shape))
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: Any = None) -> None:
         check_one_of(type(self).__name__, probs, logits)
@@ -145,70 +125,43 @@ class Categorical(Distribution):
     def _num_events(self) -> int:
         return int(self.logits.shape[-1])
 
-    @property
-    def mean(self) -> Any:
-        """NaN: numbers of categories have none."""
-        return with_methods(F.full_like(self.probs[..., 0], math.nan))
-
-    variance = mean
-
-    @property
-    def mode(self) -> Any:
-        """Most likely category."""
-        return with_methods(F.argmax(self.probs, -1))
-
     def _drawn(self, sample_shape: Any) -> Any:
+        """Return samples (*sample_shape, *batch_shape), int64."""
         sizes = sizes_of(sample_shape)
         rows = F.reshape(stop_gradient(plain(self.probs)), (-1, self._num_events))
         drawn = F.multinomial(rows, max(math.prod(sizes), 1), True)
         return F.reshape(F.transpose(drawn, 0, 1), (*sizes, *self.batch_shape))
 
-    def sample(self, sample_shape: Any = ()) -> Any:
-        """Return samples (*sample_shape, *batch_shape), int64."""
-        return with_methods(self._drawn(sample_shape))
-
+    @method
     def log_prob(self, value: Any) -> Any:
         """Return the logarithms of the probabilities of categories."""
-        logits, index = self.logits, F.unsqueeze(F.astype(plain(value), "int64"), -1)
+        logits, index = self.logits, F.unsqueeze(F.astype(value, "int64"), -1)
         shape = F.add(F.astype(index, str(logits.dtype)), logits).shape
         index = F.expand(index, (*shape[:-1], 1))
-        return with_methods(F.squeeze(F.gather(F.expand(logits, shape), -1, index), -1))
+        return F.squeeze(F.gather(F.expand(logits, shape), -1, index), -1)
 
+    @method
     def entropy(self) -> Any:
         """Return the entropy in nats."""
         least = -1e4 if str(self.logits.dtype) == "float16" else -3e38
         products = F.mul(F.clamp_min(self.logits, least), self.probs)
-        return with_methods(F.neg(F.sum(products, -1)))
+        return F.neg(F.sum(products, -1))
 
 
 class OneHotCategorical(Categorical):
     """Categories as vectors of zeros and a one."""
 
+    mean = moment(lambda self: self.probs)
+    mode = moment(lambda self: self._one_hot(F.argmax(self.probs, -1)))
+    variance = moment(lambda self: F.mul(self.probs, F.sub(1, self.probs)))
+    sample = method(lambda self, sample_shape=(): self._one_hot(self._drawn(sample_shape)))
+
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: Any = None) -> None:
         super().__init__(probs, logits)
         self.event_shape = (self._num_events,)
 
-    @property
-    def mean(self) -> Any:
-        """Mean."""
-        return self.probs
-
-    @property
-    def mode(self) -> Any:
-        """Most likely category."""
-        return self._one_hot(F.argmax(self.probs, -1))
-
-    @property
-    def variance(self) -> Any:
-        """Variance."""
-        return with_methods(F.mul(self.probs, F.sub(1, self.probs)))
-
     def _one_hot(self, numbers: Any) -> Any:
-        return with_methods(F.astype(F.one_hot(numbers, self._num_events), str(self.probs.dtype)))
-
-    def sample(self, sample_shape: Any = ()) -> Any:
-        """Return samples (*sample_shape, *batch_shape, categories)."""
-        return self._one_hot(self._drawn(sample_shape))
+        return F.astype(F.one_hot(numbers, self._num_events), str(self.probs.dtype))
 
     def log_prob(self, value: Any) -> Any:
         """Return the logarithms of the probabilities of categories."""

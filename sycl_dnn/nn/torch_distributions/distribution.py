@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from sycl_dnn import functional as F
@@ -69,13 +71,30 @@ def sizes_of(sample_shape: Any) -> tuple[int, ...]:
     return (sample_shape,) if isinstance(sample_shape, int) else tuple(sample_shape)
 
 
+def method(formula: Callable[..., Any]) -> Any:
+    """Return a method by its formula: of plain values, with torch's methods on the result."""
+
+    @functools.wraps(formula)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        named = {name: plain(value) for name, value in kwargs.items()}
+        return with_methods(formula(self, *map(plain, args), **named))
+
+    return call
+
+
+def moment(formula: Callable[[Any], Any]) -> Any:
+    """Return a property by its formula."""
+    return property(method(formula))
+
+
 class Distribution:
     """The base class: shapes of a batch of distributions and of one event of each.
 
     Parameters are floating-point arrays of shapes that broadcast to the batch's, or numbers; they
     are not checked, which would read them. ``log_prob`` of values (*sample_shape, *batch_shape,
     *event_shape) and ``entropy`` are in nats, and have the dtype of the parameters and the shape
-    (*sample_shape, *batch_shape). Source: ``torch.distributions``.
+    (*sample_shape, *batch_shape); ``perplexity`` is ``exp(entropy())``. ``mean``, ``variance``,
+    ``stddev`` and ``mode`` are those of the distribution. Source: ``torch.distributions``.
     """
 
     has_rsample = False
@@ -97,10 +116,7 @@ class Distribution:
     def rsample(self, sample_shape: Any = ()) -> Any:
         """Return samples with gradients to the parameters.
 
-        Raises
-        ------
-        NotImplementedError
-            There are none.
+        Raises NotImplementedError: There are none.
         """
         raise NotImplementedError(f"{type(self).__name__}: there is no rsample; use sample")
 
@@ -115,14 +131,8 @@ class Distribution:
             setattr(expanded, name, F.expand(plain(value), (*batch_shape, *event)))
         return expanded
 
-    @property
-    def stddev(self) -> Any:
-        """Standard deviation."""
-        return with_methods(F.sqrt(self.variance))  # type: ignore[attr-defined]
-
-    def perplexity(self) -> Any:
-        """Return ``exp(entropy())``."""
-        return with_methods(F.exp(plain(self.entropy())))  # type: ignore[attr-defined]
+    stddev = moment(lambda self: F.sqrt(self.variance))
+    perplexity = method(lambda self: F.exp(plain(self.entropy())))
 
     def __repr__(self) -> str:
         shown = f"batch_shape={self.batch_shape}, event_shape={self.event_shape}"

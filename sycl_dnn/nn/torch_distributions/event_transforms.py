@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sycl_dnn import functional as F
-from sycl_dnn.nn.torch_distributions.distribution import eps_of, sum_of_last, tiny_of
+from sycl_dnn.nn.torch_distributions.distribution import eps_of, method, sum_of_last, tiny_of
 from sycl_dnn.trace.module_arrays import plain, with_methods
 
 
@@ -19,25 +19,19 @@ class Transform:
 
     Subclasses define ``_call(x)``, ``_inverse(y)`` and ``log_abs_det_jacobian(x, y)``.
 
-    Parameters
-    ----------
     cache_size : {0, 1}
         1: ``inv`` of the last result is its argument, where computing it would lose digits.
     """
 
     event_dim = 0
+    _call: Any
+    _inverse: Any
     #: Names of the arrays or numbers that arguments broadcast with.
     _parameters: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, cache_size: int = 0) -> None:
         self.cache_size = cache_size
         self._last: tuple[Any, Any] = (None, None)
-
-    def _call(self, x: Any) -> Any:
-        raise NotImplementedError
-
-    def _inverse(self, y: Any) -> Any:
-        raise NotImplementedError
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
         """Return the logarithm of the derivative at ``x``, whose image is ``y``."""
@@ -92,15 +86,8 @@ class _Inverse(Transform):
 class ExpTransform(Transform):
     """``exp(x)``."""
 
-    def _call(self, x: Any) -> Any:
-        return F.exp(x)
-
-    def _inverse(self, y: Any) -> Any:
-        return F.log(y)
-
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        """Return ``x``."""
-        return x
+    _call, _inverse = staticmethod(F.exp), staticmethod(F.log)
+    log_abs_det_jacobian = method(lambda self, x, y: x)
 
 
 class PowerTransform(Transform):
@@ -118,9 +105,10 @@ class PowerTransform(Transform):
     def _inverse(self, y: Any) -> Any:
         return F.pow(y, F.reciprocal(F.mul(F.ones_like(y), self.exponent)))
 
+    @method
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
         """Return ``log(|exponent * y / x|)``."""
-        return with_methods(F.log(F.abs(F.mul(F.div(plain(y), plain(x)), self.exponent))))
+        return F.log(F.abs(F.mul(F.div(y, x), self.exponent)))
 
 
 class AffineTransform(Transform):
@@ -138,10 +126,11 @@ class AffineTransform(Transform):
     def _inverse(self, y: Any) -> Any:
         return F.div(F.sub(y, self.loc), self.scale)
 
+    @method
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
         """Return ``log(|scale|)``, summed over the axes of an event."""
-        scales = F.mul(F.ones_like(plain(x)), self.scale)
-        return with_methods(sum_of_last(F.log(F.abs(scales)), self.event_dim))
+        scales = F.mul(F.ones_like(x), self.scale)
+        return sum_of_last(F.log(F.abs(scales)), self.event_dim)
 
 
 class SigmoidTransform(Transform):
@@ -159,40 +148,29 @@ class SigmoidTransform(Transform):
         y = self._inside(y)
         return F.sub(F.log(y), F.log1p(F.neg(y)))
 
+    @method
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
         """Return ``-softplus(-x) - softplus(x)``."""
-        x = plain(x)
-        return with_methods(F.neg(F.add(F.softplus(F.neg(x)), F.softplus(x))))
+        return F.neg(F.add(F.softplus(F.neg(x)), F.softplus(x)))
 
 
 class SoftplusTransform(Transform):
     """``log(1 + exp(x))``."""
 
-    def _call(self, x: Any) -> Any:
-        return F.softplus(x)
-
-    def _inverse(self, y: Any) -> Any:
-        return F.add(F.log(F.neg(F.expm1(F.neg(y)))), y)
-
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        """Return ``-softplus(-x)``."""
-        return with_methods(F.neg(F.softplus(F.neg(plain(x)))))
+    _call = staticmethod(F.softplus)
+    _inverse = staticmethod(lambda y: F.add(F.log(F.neg(F.expm1(F.neg(y)))), y))
+    log_abs_det_jacobian = method(lambda self, x, y: F.neg(F.softplus(F.neg(x))))
 
 
 class TanhTransform(Transform):
     """``tanh(x)``; give it ``cache_size=1``, since ``atanh`` of numbers near 1 is inaccurate."""
 
-    def _call(self, x: Any) -> Any:
-        return F.tanh(x)
+    _call, _inverse = staticmethod(F.tanh), staticmethod(F.atanh)
 
-    def _inverse(self, y: Any) -> Any:
-        return F.atanh(y)
-
+    @method
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
         """Return ``2 * (log(2) - x - softplus(-2 * x))``."""
-        x = plain(x)
-        rest = F.add(x, F.softplus(F.mul(x, -2)))
-        return with_methods(F.mul(F.sub(math.log(2), rest), 2))
+        return F.mul(F.sub(math.log(2), F.add(x, F.softplus(F.mul(x, -2)))), 2)
 
 
 class ComposeTransform(Transform):

@@ -14,6 +14,8 @@ from sycl_dnn.nn.torch_distributions.distribution import (
     Distribution,
     arrays_of,
     eps_of,
+    method,
+    moment,
     tiny_of,
 )
 from sycl_dnn.trace.module_arrays import plain, with_methods
@@ -27,6 +29,7 @@ class _DrawnOnHost(Distribution):
     def _draw(self, numbers: np.random.Generator, shape: Any, *parameters: Any) -> Any:
         raise NotImplementedError
 
+    @method
     def sample(self, sample_shape: Any = ()) -> Any:
         """Return samples (*sample_shape, *batch_shape)."""
         arrays = [plain(getattr(self, name)) for name in self._parameters]
@@ -35,13 +38,16 @@ class _DrawnOnHost(Distribution):
         drawn = self._draw(np.random.default_rng(next_seed()), shape, *values)
         if self._is_positive:  # torch's bounds, so that the density is finite
             drawn = np.maximum(drawn, tiny_of(arrays[0]))
-        return with_methods(F.tensor(drawn, dtype=str(arrays[0].dtype), device=queue))
+        return F.tensor(drawn, dtype=str(arrays[0].dtype), device=queue)
 
 
 class Gamma(_DrawnOnHost):
     """The gamma distribution of a shape, ``concentration``, and a rate."""
 
     _parameters = ("concentration", "rate")
+    mean = moment(lambda self: F.div(self.concentration, self.rate))
+    mode = moment(lambda self: F.div(F.clamp_min(F.sub(self.concentration, 1), 0), self.rate))
+    variance = moment(lambda self: F.div(self.concentration, F.square(self.rate)))
 
     def __init__(self, concentration: Any, rate: Any, validate_args: Any = None) -> None:
         self.concentration, self.rate = map(with_methods, arrays_of(concentration, rate))
@@ -51,38 +57,27 @@ class Gamma(_DrawnOnHost):
         concentration, rate = parameters
         return numbers.gamma(concentration, 1 / rate, shape)
 
-    @property
-    def mean(self) -> Any:
-        """Mean."""
-        return with_methods(F.div(self.concentration, self.rate))
-
-    @property
-    def mode(self) -> Any:
-        """Most likely value."""
-        return with_methods(F.div(F.clamp_min(F.sub(self.concentration, 1), 0), self.rate))
-
-    @property
-    def variance(self) -> Any:
-        """Variance."""
-        return with_methods(F.div(self.concentration, F.square(self.rate)))
-
+    @method
     def log_prob(self, value: Any) -> Any:
         """Return the logarithm of the density."""
-        a, rate, x = self.concentration, self.rate, plain(value)
-        powers = F.add(F.mul(a, F.log(rate)), F.xlogy(F.sub(a, 1), x))
-        return with_methods(F.sub(F.sub(powers, F.mul(rate, x)), F.lgamma(a)))
+        a, rate = self.concentration, self.rate
+        powers = F.add(F.mul(a, F.log(rate)), F.xlogy(F.sub(a, 1), value))
+        return F.sub(F.sub(powers, F.mul(rate, value)), F.lgamma(a))
 
+    @method
     def entropy(self) -> Any:
         """Return the differential entropy."""
         a = self.concentration
         rest = F.add(F.lgamma(a), F.mul(F.sub(1, a), F.digamma(a)))
-        return with_methods(F.add(F.sub(a, F.log(self.rate)), rest))
+        return F.add(F.sub(a, F.log(self.rate)), rest)
 
 
 class Beta(_DrawnOnHost):
     """The beta distribution over (0, 1)."""
 
     _parameters = ("concentration1", "concentration0")
+    _total = property(lambda self: F.add(self.concentration1, self.concentration0))
+    mean = moment(lambda self: F.div(self.concentration1, self._total))
 
     def __init__(self, concentration1: Any, concentration0: Any, validate_args: Any = None) -> None:
         both = arrays_of(concentration1, concentration0)
@@ -94,40 +89,32 @@ class Beta(_DrawnOnHost):
         most = 1 - eps_of(self.concentration1) / 2
         return np.minimum(numbers.beta(a, b, shape), most)
 
-    @property
-    def _total(self) -> Any:
-        return F.add(self.concentration1, self.concentration0)
-
-    @property
-    def mean(self) -> Any:
-        """Mean."""
-        return with_methods(F.div(self.concentration1, self._total))
-
-    @property
+    @moment
     def variance(self) -> Any:
         """Variance."""
         total = self._total
         products = F.mul(self.concentration1, self.concentration0)
-        return with_methods(F.div(products, F.mul(F.square(total), F.add(total, 1))))
+        return F.div(products, F.mul(F.square(total), F.add(total, 1)))
 
     @property
     def _log_beta(self) -> Any:
         parts = F.add(F.lgamma(self.concentration1), F.lgamma(self.concentration0))
         return F.sub(parts, F.lgamma(self._total))
 
+    @method
     def log_prob(self, value: Any) -> Any:
         """Return the logarithm of the density."""
-        x = plain(value)
-        first = F.xlogy(F.sub(self.concentration1, 1), x)
-        second = F.xlogy(F.sub(self.concentration0, 1), F.sub(1, x))
-        return with_methods(F.sub(F.add(first, second), self._log_beta))
+        first = F.xlogy(F.sub(self.concentration1, 1), value)
+        second = F.xlogy(F.sub(self.concentration0, 1), F.sub(1, value))
+        return F.sub(F.add(first, second), self._log_beta)
 
+    @method
     def entropy(self) -> Any:
         """Return the differential entropy."""
         a, b, total = self.concentration1, self.concentration0, self._total
         terms = F.add(F.mul(F.sub(a, 1), F.digamma(a)), F.mul(F.sub(b, 1), F.digamma(b)))
         rest = F.mul(F.sub(total, 2), F.digamma(total))
-        return with_methods(F.add(F.sub(self._log_beta, terms), rest))
+        return F.add(F.sub(self._log_beta, terms), rest)
 
 
 class Poisson(_DrawnOnHost):
@@ -135,6 +122,8 @@ class Poisson(_DrawnOnHost):
 
     _parameters = ("rate",)
     _is_positive = False
+    mean = variance = moment(lambda self: self.rate)
+    mode = moment(lambda self: F.floor(self.rate))
 
     def __init__(self, rate: Any, validate_args: Any = None) -> None:
         self.rate = with_methods(arrays_of(rate)[0])
@@ -143,19 +132,8 @@ class Poisson(_DrawnOnHost):
     def _draw(self, numbers: np.random.Generator, shape: Any, *parameters: Any) -> Any:
         return numbers.poisson(parameters[0], shape)
 
-    @property
-    def mean(self) -> Any:
-        """Mean."""
-        return self.rate
-
-    variance = mean
-
-    @property
-    def mode(self) -> Any:
-        """Most likely count."""
-        return with_methods(F.floor(self.rate))
-
+    @method
     def log_prob(self, value: Any) -> Any:
         """Return the logarithm of the probability."""
         rate, x = arrays_of(self.rate, value)
-        return with_methods(F.sub(F.sub(F.xlogy(x, rate), rate), F.lgamma(F.add(x, 1))))
+        return F.sub(F.sub(F.xlogy(x, rate), rate), F.lgamma(F.add(x, 1)))

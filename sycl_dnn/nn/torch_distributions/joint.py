@@ -6,7 +6,13 @@ from __future__ import annotations
 from typing import Any
 
 from sycl_dnn import functional as F
-from sycl_dnn.nn.torch_distributions.distribution import LOG_SQRT_2PI, Distribution, sum_of_last
+from sycl_dnn.nn.torch_distributions.distribution import (
+    LOG_SQRT_2PI,
+    Distribution,
+    method,
+    moment,
+    sum_of_last,
+)
 from sycl_dnn.trace.module_arrays import plain, with_methods
 
 
@@ -31,18 +37,11 @@ class Independent(Distribution):
         """Whether samples have gradients."""
         return bool(self.base_dist.has_rsample)
 
-    def __getattr__(self, name: str) -> Any:
-        if name in ("mean", "mode", "variance"):
-            return getattr(self.base_dist, name)
-        raise AttributeError(f"Independent: there is no {name}")
-
-    def sample(self, sample_shape: Any = ()) -> Any:
-        """Return samples of the base."""
-        return self.base_dist.sample(sample_shape)
-
-    def rsample(self, sample_shape: Any = ()) -> Any:
-        """Return samples of the base, with gradients."""
-        return self.base_dist.rsample(sample_shape)
+    mean = moment(lambda self: self.base_dist.mean)
+    mode = moment(lambda self: self.base_dist.mode)
+    variance = moment(lambda self: self.base_dist.variance)
+    sample = method(lambda self, sample_shape=(): self.base_dist.sample(sample_shape))
+    rsample = method(lambda self, sample_shape=(): self.base_dist.rsample(sample_shape))
 
     def expand(self, batch_shape: Any) -> Independent:
         """Return the distribution for a larger batch."""
@@ -50,22 +49,27 @@ class Independent(Distribution):
         axes = self.event_shape[:count]
         return Independent(self.base_dist.expand((*batch_shape, *axes)), count)
 
+    @method
     def log_prob(self, value: Any) -> Any:
         """Return the logarithm of the density of whole events."""
-        parts = plain(self.base_dist.log_prob(value))
-        return with_methods(sum_of_last(parts, self.reinterpreted_batch_ndims))
+        return sum_of_last(plain(self.base_dist.log_prob(value)), self.reinterpreted_batch_ndims)
 
+    @method
     def entropy(self) -> Any:
         """Return the entropy of whole events."""
-        return with_methods(
-            sum_of_last(plain(self.base_dist.entropy()), self.reinterpreted_batch_ndims)
-        )
+        return sum_of_last(plain(self.base_dist.entropy()), self.reinterpreted_batch_ndims)
 
 
 class MultivariateNormal(Distribution):
     """Normal vectors, given a covariance, its inverse or its Cholesky factor."""
 
     has_rsample = True
+    mean = mode = moment(lambda self: self.loc)
+    #: Of the elements.
+    variance = moment(lambda self: F.sum(F.square(self.scale_tril), -1))
+    covariance_matrix = moment(
+        lambda self: F.matmul(self.scale_tril, F.transpose(self.scale_tril, -1, -2))
+    )
 
     def __init__(
         self, loc: Any, covariance_matrix: Any = None, precision_matrix: Any = None,
@@ -87,24 +91,6 @@ class MultivariateNormal(Distribution):
         super().__init__(batch[:-1], batch[-1:])
 
     @property
-    def mean(self) -> Any:
-        """Mean."""
-        return self.loc
-
-    mode = mean
-
-    @property
-    def covariance_matrix(self) -> Any:
-        """Covariance."""
-        tril = self.scale_tril
-        return with_methods(F.matmul(tril, F.transpose(tril, -1, -2)))
-
-    @property
-    def variance(self) -> Any:
-        """Variances of the elements."""
-        return with_methods(F.sum(F.square(self.scale_tril), -1))
-
-    @property
     def half_log_det(self) -> Any:
         """Half the logarithm of the covariance's determinant."""
         return F.sum(F.log(F.diagonal(self.scale_tril, 0, -2, -1)), -1)
@@ -115,23 +101,25 @@ class MultivariateNormal(Distribution):
         tril = F.expand(self.scale_tril, (*batch_shape, n, n))
         return MultivariateNormal(F.expand(self.loc, (*batch_shape, n)), scale_tril=tril)
 
+    @method
     def rsample(self, sample_shape: Any = ()) -> Any:
         """Return samples (*sample_shape, *batch_shape, n) with gradients."""
         noise = F.randn_like(F.expand(self.loc, self._shape(sample_shape)))
         moved = F.squeeze(F.matmul(self.scale_tril, F.unsqueeze(noise, -1)), -1)
-        return with_methods(F.add(moved, self.loc))
+        return F.add(moved, self.loc)
 
+    @method
     def log_prob(self, value: Any) -> Any:
         """Return the logarithm of the density."""
-        offset = F.sub(plain(value), self.loc)
-        squares = squared_distance(self.scale_tril, offset)
+        squares = squared_distance(self.scale_tril, F.sub(value, self.loc))
         constant = F.add(self.half_log_det, self.event_shape[0] * LOG_SQRT_2PI)
-        return with_methods(F.sub(F.mul(squares, -0.5), constant))
+        return F.sub(F.mul(squares, -0.5), constant)
 
+    @method
     def entropy(self) -> Any:
         """Return the differential entropy."""
         constant = self.event_shape[0] * (0.5 + LOG_SQRT_2PI)
-        return with_methods(F.add(self.half_log_det, constant))
+        return F.add(self.half_log_det, constant)
 
 
 def squared_distance(tril: Any, offset: Any) -> Any:
