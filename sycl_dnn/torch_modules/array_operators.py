@@ -9,18 +9,19 @@ from typing import Any
 
 from sycl_dnn import functional as F
 from sycl_dnn.nn.torch_compositions import bucketize, diagonal_scatter, searchsorted
+from sycl_dnn.trace.torch_methods import extreme, spread
 
 #: Operators with the same arguments as the function of the same name.
 _SAME = (
     "all", "amax", "amin", "any", "argmax", "argmin", "argsort", "broadcast_to", "cat", "chunk",
     "cumprod", "cumsum", "diagonal", "expand", "flatten", "flip", "gather", "index_add",
-    "index_put", "index_select", "logsumexp", "movedim", "narrow", "permute", "pixel_shuffle",
-    "pixel_unshuffle", "reshape", "roll", "scatter", "scatter_add", "select", "sort", "split",
-    "squeeze", "stack", "take_along_dim", "topk", "transpose", "tril", "triu", "unbind",
-    "unflatten", "unsqueeze", "channel_shuffle", "swapaxes", "aminmax", "count_nonzero",
+    "index_put", "index_select", "logsumexp", "mean", "movedim", "narrow", "permute",
+    "pixel_shuffle", "pixel_unshuffle", "reshape", "roll", "scatter", "scatter_add", "select",
+    "sort", "split", "squeeze", "stack", "take_along_dim", "topk", "transpose", "tril", "triu",
+    "unbind", "unflatten", "unsqueeze", "channel_shuffle", "swapaxes", "aminmax", "count_nonzero",
     "cross", "diff", "index_copy", "index_fill", "kthvalue", "masked_scatter", "median", "nanmean",
     "nanmedian", "nanquantile", "nansum", "quantile", "rot90", "scatter_reduce", "select_scatter",
-    "slice_scatter", "take", "trace",
+    "slice_scatter", "take", "trace", "prod", "sum",
 )  # fmt: skip
 #: torch's marker for the end of an axis.
 _END = 2**62
@@ -122,46 +123,8 @@ def _random(draw: Callable[..., Any]) -> Callable[..., Any]:
     return row
 
 
-def _axes(dim: Any) -> Any:
-    """Return the axes of a reduction; None for all, for which torch also writes ``[]``."""
-    return None if dim == () else dim
-
-
-def _reduced(function: Callable[..., Any]) -> Callable[..., Any]:
-    def row(x: Any, dim: Any = None, keepdim: bool = False, dtype: str | None = None) -> Any:
-        if function is not F.mean and dtype is None and str(x.dtype) == "bool":
-            dtype = "int64"
-        return function(x if dtype is None else F.astype(x, dtype), _axes(dim), keepdim)
-
-    return row
-
-
-def _spread(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the row of ``var``, ``std``, ``var_mean`` or ``std_mean``."""
-
-    def row(
-        x: Any, dim: Any = None, unbiased: bool = True, keepdim: bool = False,
-        correction: float | None = None,
-    ) -> Any:  # fmt: skip
-        if isinstance(dim, bool):  # the overload without axes
-            dim, unbiased = None, dim
-        by = int(unbiased) if correction is None else correction
-        return function(x, _axes(dim), correction=by, keepdim=keepdim)
-
-    return row
-
-
-def _extreme(function: Callable[..., Any], of_two: Callable[..., Any]) -> Callable[..., Any]:
-    def row(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-        if hasattr(dim, "dtype"):  # the overload for two arrays
-            return of_two(x, dim)
-        return function(x) if dim is None else function(x, dim, keepdim)
-
-    return row
-
-
 def _norm(x: Any, p: Any = 2, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
-    return F.norm(x if dtype is None else F.astype(x, dtype), p, _axes(dim), keepdim)
+    return F.norm(x if dtype is None else F.astype(x, dtype), p, dim, keepdim)
 
 
 def _sorted(x: Any, dim: int = -1, descending: bool = False, **options: Any) -> Any:
@@ -210,10 +173,9 @@ ROWS: dict[str, Callable[..., Any]] = {
     "index": _indexed,
     "linalg_vector_norm": _norm,
     "linspace": lambda a, b, n, dtype=None, **_: F.linspace(a, b, n, dtype=dtype or "float32"),
-    "max": _extreme(F.max, F.maximum),
-    "mean": _reduced(F.mean),
+    "max": extreme("max", "maximum"),
     "meshgrid": lambda arrays, indexing="ij": F.meshgrid(*arrays, indexing=indexing),
-    "min": _extreme(F.min, F.minimum),
+    "min": extreme("min", "minimum"),
     "new_empty": _new_of(0),
     "new_full": lambda x, size, value, dtype=None, **_: F.full(size, value, dtype=_kind(x, dtype)),
     "new_ones": _new_of(1),
@@ -221,7 +183,6 @@ ROWS: dict[str, Callable[..., Any]] = {
     "norm": _norm,
     "ones": _new(1),
     "ones_like": _new_like(1),
-    "prod": _reduced(F.prod),
     "rand": _random(F.rand),
     "rand_like": _random(F.rand_like),
     "randn": _random(F.randn),
@@ -236,16 +197,15 @@ ROWS: dict[str, Callable[..., Any]] = {
     "slice_scatter": _slice_written,
     "sort": _sorted,
     "split_with_sizes": F.split,
-    "std": _spread(F.std),
-    "std_mean": _spread(F.std_mean),
-    "sum": _reduced(F.sum),
+    "std": spread("std"),
+    "std_mean": spread("std_mean"),
     "sym_numel": lambda x: math.prod(x.shape),
     "sym_size": lambda x, dim: x.shape[dim],
     "t": lambda x: x if x.ndim < 2 else F.transpose(x, 0, 1),
     "unfold": _windows,
     "unsafe_split": F.split,
-    "var": _spread(F.var),
-    "var_mean": _spread(F.var_mean),
+    "var": spread("var"),
+    "var_mean": spread("var_mean"),
     "view": F.reshape,
     "zeros": _new(0),
     "zeros_like": _new_like(0),

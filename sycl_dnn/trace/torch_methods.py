@@ -48,10 +48,7 @@ def has_torch_methods() -> bool:
 def overwritten(value: Any, writer: str, result: Any) -> Any:
     """Return a traced value, which stands for ``result`` from now on.
 
-    Raises
-    ------
-    TypeError
-        The value is a parameter, a captured array, or an argument with a gradient.
+    Raises TypeError: The value is a parameter, a captured array, or an argument with a gradient.
     """
     if getattr(value, "marks", None) is None:
         raise captured(writer)
@@ -122,7 +119,9 @@ def _reduction(name: str) -> Callable[..., Any]:
     return method
 
 
-def _spread(name: str) -> Callable[..., Any]:
+def spread(name: str) -> Callable[..., Any]:
+    """Return torch's ``var`` or ``std``, which has ``unbiased`` in two places."""
+
     def method(
         x: Any, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *,
         correction: float | None = None,
@@ -135,7 +134,9 @@ def _spread(name: str) -> Callable[..., Any]:
     return method
 
 
-def _extreme(name: str, of_two: str) -> Callable[..., Any]:
+def extreme(name: str, of_two: str) -> Callable[..., Any]:
+    """Return torch's ``max`` or ``min``: of the elements, along an axis, or of two arrays."""
+
     def method(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
         if hasattr(dim, "shape"):
             return getattr(functions, of_two)(x, dim)
@@ -314,12 +315,8 @@ def _writing(name: str) -> Callable[..., Any] | None:
 def written(x: Any, name: str, result: Any) -> Any:
     """Return the result of a method or an operator that writes ``result`` over a traced value.
 
-    Raises
-    ------
-    ValueError
-        The result has another shape.
-    TypeError
-        It has floating-point numbers, and ``x`` has none.
+    Raises ValueError: The result has another shape.
+    Raises TypeError: It has floating-point numbers, and ``x`` has none.
     """
     label = name if name in OPERATORS else f"{name}()"
     if result.shape != x.shape:
@@ -343,8 +340,8 @@ SWITCHED: dict[str, Callable[..., Any]] = {
     "flatten": lambda x, start_dim=0, end_dim=-1: functions.flatten(x, start_dim, end_dim),
     "mean": _reduction("mean"), "sum": _reduction("sum"), "prod": _reduction("prod"),
     "all": _reduction("all"), "any": _reduction("any"),
-    "max": _extreme("max", "maximum"), "min": _extreme("min", "minimum"),
-    "var": _spread("var"), "std": _spread("std"), "argmax": _reduction("argmax"),
+    "max": extreme("max", "maximum"), "min": extreme("min", "minimum"),
+    "var": spread("var"), "std": spread("std"), "argmax": _reduction("argmax"),
     "argmin": _reduction("argmin"), "repeat": _repeat,
     "squeeze": lambda x, dim=None: functions.squeeze(x, dim),
     "diagonal": lambda x, offset=0, dim1=0, dim2=1: functions.diagonal(x, offset, dim1, dim2),
