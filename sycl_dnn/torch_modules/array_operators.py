@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from sycl_dnn import functional as F
-from sycl_dnn.nn.torch_compositions import bucketize, diagonal_scatter, searchsorted
+from sycl_dnn.nn.torch_compositions import diagonal_scatter
+from sycl_dnn.nn.torch_searches import bucketize, searchsorted
 from sycl_dnn.trace.torch_methods import extreme, spread
 
 #: Operators with the same arguments as the function of the same name.

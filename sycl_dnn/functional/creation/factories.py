@@ -375,6 +375,11 @@ def _count(start: float, end: float, step: float) -> int:
     return math.ceil((end - start) / step)
 
 
+def _number(value: Any) -> Any:
+    """Return the number of an array without axes; all else unchanged."""
+    return value.item() if getattr(value, "shape", None) == () else value
+
+
 @documented(
     dtype="float32 by default", returns="array (steps,)",
     raises="ValueError\n    ``steps`` is negative.",
@@ -392,7 +397,7 @@ def linspace(
     """
     count = checked_int("linspace", "steps", steps, 0)
     dtype = dtypes.name_of(dtype or "float32")
-    start, end = (v.item() if getattr(v, "shape", None) == () else v for v in (start, end))
+    start, end = map(_number, (start, end))
     for argument, value in (("start", start), ("end", end)):
         if not isinstance(value, (bool, int, float, complex, np.number)):
             kind = type(value).__name__
