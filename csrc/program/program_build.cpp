@@ -199,12 +199,14 @@ std::shared_ptr<const SpirvInterpreter> ProgramBuild::first_run() {
     return interpreter && (is_always || interpreter->is_exact()) ? interpreter : nullptr;
 }
 
-std::shared_ptr<const SpirvInterpreter> ProgramBuild::brief(size_t n_visited) const {
+std::shared_ptr<const SpirvInterpreter> ProgramBuild::brief(size_t n_visited) {
     if (options || chosen_interpretation() == interpretation::never) return nullptr;
     if (!queue.get_device().is_cpu() || !SpirvInterpreter::may_be_brief(module, n_visited))
         return nullptr;
-    auto brief = SpirvInterpreter::of(module);
-    return brief && brief->is_exact() && brief->is_brief(n_visited) ? brief : nullptr;
+    if (!interpreter) interpreter = SpirvInterpreter::of(module);
+    const bool is_brief =
+        interpreter && interpreter->is_exact() && interpreter->is_brief(n_visited);
+    return is_brief ? interpreter : nullptr;
 }
 
 void ProgramBuild::look() {

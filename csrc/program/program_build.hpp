@@ -40,7 +40,8 @@ class ProgramBuild : public std::enable_shared_from_this<ProgramBuild> {
     std::shared_ptr<const SpirvInterpreter> first_run();
     void note_run() { has_run = true; }
     // The module's interpreter on a CPU; null if what visits so many elements is launched instead.
-    std::shared_ptr<const SpirvInterpreter> brief(size_t n_visited) const;
+    // Call with the GIL.
+    std::shared_ptr<const SpirvInterpreter> brief(size_t n_visited);
     // The variable SYCL_DNN_INTERPRET: the driver builds nothing that can be interpreted.
     static bool is_always_interpreted();
 
