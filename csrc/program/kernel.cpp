@@ -53,7 +53,7 @@ class Interpreted : public HostWork {
     const size_t n_groups;
 };
 
-std::shared_ptr<const HostWork> brief_work(const ProgramBuild *build,
+std::shared_ptr<const HostWork> brief_work(ProgramBuild *build,
                                            const std::vector<Kernel::number> &numbers,
                                            size_t n_groups, size_t n_visited) {
     auto code = build ? build->brief(n_visited) : nullptr;
@@ -181,8 +181,8 @@ sycl::event Kernel::submit(sycl::queue queue, BriefWork all,
 }
 
 sycl::event Kernel::submit(sycl::queue queue, const std::vector<dnnl_exec_arg_t> &args,
-                           const AddressTable *table,
-                           const std::vector<sycl::event> &depends, bool launches_brief) const {
+                           const AddressTable *table, const std::vector<sycl::event> &depends,
+                           bool launches_brief) const {
     const std::vector<void *> addresses =
         table ? std::vector<void *>{table->addresses(), table->facts()} : addresses_of(args);
     return queue.submit([&](sycl::handler &h) {
