@@ -121,6 +121,7 @@ _BOTH = "dpnp.ndarray | Array"
 _RECURRENT = ("gru", "lstm", "rnn_relu", "rnn_tanh")
 _IMPORTS = {
     "Any": "from typing import Any",
+    "Callable": "from collections.abc import Callable",
     "Sequence": "from collections.abc import Sequence",
     "dpnp": "import dpnp",
     "np": "import numpy as np",
