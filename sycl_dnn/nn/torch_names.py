@@ -17,8 +17,14 @@ import numpy as np
 
 import sycl_dnn
 from sycl_dnn import _torch_habits, functional, nn  # noqa: F401 - ``nn`` is one of the names
+from sycl_dnn.nn import (
+    torch_additions,
+    torch_compositions,
+    torch_environment,
+    torch_searches,
+    torch_signal,
+)
 from sycl_dnn.nn import torch_autograd as autograd  # noqa: F401
-from sycl_dnn.nn import torch_compositions, torch_environment, torch_searches, torch_signal
 from sycl_dnn.nn import torch_distributions as distributions  # noqa: F401
 from sycl_dnn.nn.torch_func import func
 from sycl_dnn.onednn import dtypes
@@ -33,7 +39,7 @@ __version__ = "2.13.0"
 #: Layouts are chosen by the functions, so a request for one changes nothing.
 channels_last, contiguous_format, preserve_format = "channels_last", "contiguous", "preserve"
 strided = "strided"
-special = functional
+special = torch_additions.special
 #: torch's dtypes whose names differ.
 _DTYPES = {
     "float": "float32", "double": "float64", "half": "float16", "long": "int64", "int": "int32",
@@ -178,7 +184,8 @@ def __getattr__(name: str) -> Any:
     if name in _FACTORIES:
         return _factory(getattr(functional, name))
     for module in (
-        functional, torch_compositions, torch_searches, torch_environment, torch_signal
+        functional, torch_compositions, torch_searches, torch_additions, torch_environment,
+        torch_signal,
     ):  # fmt: skip
         if not name.startswith("_") and hasattr(module, name):
             return getattr(module, name)

@@ -35,6 +35,7 @@ DIFFERENT = (
                 "soft_margin_loss nn.functional.grid_sample", HALVES),
     Exceptional("conversions of infinities to integers are not defined", "value", "int long short "
                 "char byte"),
+    Exceptional("torch rounds small probabilities to 0", "value", "special.ndtr"),
     Exceptional("float32 weights are added in float32 by torch", "value", "cov", ("float64",)),
 )  # fmt: skip
 REFUSED = (
@@ -57,11 +58,11 @@ REFUSED = (
                 "nn.functional.pairwise_distance nn.functional.poisson_nll_loss "
                 "nn.functional.cosine_embedding_loss nn.functional.triplet_margin_loss "
                 "nn.functional.triplet_margin_with_distance_loss", INTEGERS),
-    Exceptional("sums of bools", "must not be bool|must be of floats", "index_add index_put "
+    Exceptional("sums of bools", "must not be bool|must be of floats", "addr index_add index_put "
                 "scatter scatter_add scatter_reduce nn.functional.unfold", ("bool",)),
     Exceptional("numbers that the dtype cannot hold: torch cuts them off",
                 "must (fit|be an integer)", "add sub index_add full full_like new_full baddbmm "
-                "addmm masked_fill", INTEGERS),
+                "addmm addmv addr masked_fill", INTEGERS),
     Exceptional("matrix norms are computed by oneMKL", "must be float32 or float64",
                 "linalg.norm linalg.matrix_norm", HALVES),
     Exceptional("norms of empty matrices", "must not be empty", "linalg.norm"),

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Less common functions of torch and ``torch.special`` as compositions, under torch's names."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from sycl_dnn import functional as F
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.trace import functions
+
+
+def isposinf(input: Any) -> Any:
+    """Whether elements are infinity."""
+    return F.eq(input, math.inf)
+
+
+def isneginf(input: Any) -> Any:
+    """Whether elements are negative infinity."""
+    return F.eq(input, -math.inf)
+
+
+def isreal(input: Any) -> Any:
+    """Whether elements have no imaginary part."""
+    if F.is_complex(input):
+        return F.eq(F.imag(input), 0)
+    return F.ones_like(input, dtype="bool")
+
+
+def rsub(input: Any, other: Any, *, alpha: float = 1) -> Any:
+    """Return ``other - alpha * input``."""
+    return F.sub(other, input, alpha=alpha)
+
+
+def ldexp(input: Any, other: Any) -> Any:
+    """Return ``input * 2**other``."""
+    return F.mul(input, F.pow(2.0, other))
+
+
+def dist(input: Any, other: Any, p: float = 2) -> Any:
+    """Return the p-norm of the difference."""
+    return F.norm(F.sub(input, other), p)
+
+
+def addmv(input: Any, mat: Any, vec: Any, *, beta: float = 1, alpha: float = 1) -> Any:
+    """Return ``beta * input + alpha * (mat @ vec)``; ``input`` is not read if ``beta`` is 0."""
+    x = F.unsqueeze(input, -1) if input.ndim else input
+    return F.squeeze(F.addmm(x, mat, F.unsqueeze(vec, -1), beta=beta, alpha=alpha), -1)
+
+
+def addr(input: Any, vec1: Any, vec2: Any, *, beta: float = 1, alpha: float = 1) -> Any:
+    """Return ``beta * input + alpha * outer(vec1, vec2)``."""
+    column, row = F.unsqueeze(vec1, -1), F.unsqueeze(vec2, 0)
+    return F.addmm(input, column, row, beta=beta, alpha=alpha)
+
+
+def _split(name: str, rank: int, dim: int, input: Any, parts: Any) -> Any:
+    """Split along an axis into equal parts, or at indices."""
+    if input.ndim < rank:
+        raise ValueError(f"{name}: input must have {rank} axes at least, got {input.shape}")
+    if isinstance(parts, int) and (parts < 1 or input.shape[dim] % parts):
+        rule = f"divide {input.shape[dim]}"
+        raise ValueError(f"{name}: indices_or_sections must {rule}, got {parts}")
+    return F.tensor_split(input, parts, dim)
+
+
+def hsplit(input: Any, indices_or_sections: Any) -> Any:
+    """Split along the second axis, or the only one: into equal parts, or at indices."""
+    return _split("hsplit", 1, min(input.ndim - 1, 1), input, indices_or_sections)
+
+
+def vsplit(input: Any, indices_or_sections: Any) -> Any:
+    """Split along the first axis of at least two: into equal parts, or at indices."""
+    return _split("vsplit", 2, 0, input, indices_or_sections)
+
+
+def dsplit(input: Any, indices_or_sections: Any) -> Any:
+    """Split along the third axis: into equal parts, or at indices."""
+    return _split("dsplit", 3, 2, input, indices_or_sections)
+
+
+def msort(input: Any) -> Any:
+    """Return the elements sorted along the first axis."""
+    return F.sort(input, 0)[0]
+
+
+def mvlgamma(input: Any, p: int) -> Any:
+    """Return the logarithm of the multivariate gamma function of dimension ``p``."""
+    dtype = str(input.dtype)
+    wide = dtypes.wide(dtype)
+    shifts = F.mul(F.arange(p, dtype=wide, device=input.device), -0.5)
+    terms = F.lgamma(F.add(F.unsqueeze(F.astype(input, wide), -1), shifts))
+    result = F.add(F.sum(terms, -1), p * (p - 1) / 4 * math.log(math.pi))
+    return F.astype(result, dtype) if dtypes.is_float(dtype) else result
+
+
+def pinverse(input: Any, rcond: float = 1e-15) -> Any:
+    """Return the pseudoinverse, without singular values below ``rcond`` times the largest."""
+    if not input.size:
+        return F.transpose(input, -2, -1)
+    u, s, vh = F.linalg.svd(input, full_matrices=False)
+    is_kept = F.gt(s, F.mul(F.amax(s, -1, True), rcond))
+    inverse = F.where(is_kept, F.reciprocal(F.where(is_kept, s, 1.0)), 0.0)
+    v = F.mul(F.transpose(vh, -2, -1), F.unsqueeze(inverse, -2))
+    return F.matmul(v, F.transpose(u, -2, -1))
+
+
+# --- torch.special
+
+
+def xlog1py(input: Any, other: Any) -> Any:
+    """Return ``input * log1p(other)``, and 0 where ``input`` is 0 and ``other`` is no NaN."""
+    product = F.mul(input, F.log1p(other))
+    return F.where(F.logical_and(F.eq(input, 0), F.logical_not(_is_nan(other))), 0.0, product)
+
+
+def _is_nan(x: Any) -> Any:
+    return F.isnan(x) if hasattr(x, "shape") else F.full((), math.isnan(x), dtype="bool")
+
+
+def entr(input: Any) -> Any:
+    """Return ``-x * log(x)``, 0 for 0, and negative infinity below."""
+    return F.where(F.lt(input, 0), -math.inf, F.neg(F.xlogy(input, input)))
+
+
+def ndtr(input: Any) -> Any:
+    """Return the distribution function of the normal distribution."""
+    return F.mul(F.erfc(F.mul(input, -math.sqrt(0.5))), 0.5)
+
+
+class _Special:
+    """``torch.special``: its own names, and functions that torch has there as well."""
+
+    xlog1py, entr, ndtr = staticmethod(xlog1py), staticmethod(entr), staticmethod(ndtr)
+    multigammaln = staticmethod(mvlgamma)
+    expit, gammaln, psi = (staticmethod(f) for f in (F.sigmoid, F.lgamma, F.digamma))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(F, name)
+
+
+special = _Special()
+#: Those that are methods of arrays in torch, too.
+functions.add_methods({
+    name: globals()[name] for name in (
+        "addmv", "addr", "dist", "dsplit", "hsplit", "isneginf", "isposinf", "isreal", "ldexp",
+        "msort", "mvlgamma", "pinverse", "vsplit",
+    )
+})  # fmt: skip
