@@ -89,8 +89,9 @@ def mvlgamma(input: Any, p: int) -> Any:
     """Return the logarithm of the multivariate gamma function of dimension ``p``."""
     dtype = str(input.dtype)
     wide = dtypes.wide(dtype)
+    x: Any = F.astype(input, wide)
     shifts = F.mul(F.arange(p, dtype=wide, device=input.device), -0.5)
-    terms = F.lgamma(F.add(F.unsqueeze(F.astype(input, wide), -1), shifts))
+    terms = F.lgamma(F.add(F.unsqueeze(x, -1), shifts))
     result = F.add(F.sum(terms, -1), p * (p - 1) / 4 * math.log(math.pi))
     return F.astype(result, dtype) if dtypes.is_float(dtype) else result
 

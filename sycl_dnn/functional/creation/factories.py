@@ -385,13 +385,14 @@ def _number(value: Any) -> Any:
     raises="ValueError\n    ``steps`` is negative.",
 )  # fmt: skip
 def linspace(
-    start: float, end: float, steps: int, *, dtype: Any = None, device: Any = None
+    start: Any, end: Any, steps: int, *, dtype: Any = None, device: Any = None
 ) -> dpnp.ndarray | Array:
     """Return evenly spaced numbers from ``start`` to ``end``, inclusive.
 
     Parameters
     ----------
-    start, end : number
+    start, end : number, or array without axes
+        The host waits for the values of arrays.
     steps : int
         Number of values.
     """
