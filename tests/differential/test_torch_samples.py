@@ -67,16 +67,14 @@ def _finding(sample, call):
 @pytest.mark.parametrize("name", NAMES)
 def test_samples_have_torchs_results(name, request):
     count = request.config.getoption("--samples")
-    ways = [("function", dtype, count) for dtype in DTYPES]
-    ways += [("method", dtype, max(count // 2, 1)) for dtype in MORE]
-    ways += [("compiled", dtype, max(count // 3, 1)) for dtype in MORE]
     findings = []
-    for way, dtype, limit in ways:
-        of = "method" if way == "method" else "function"
-        for sample in samples(dtype, [name], limit=limit, way=of):
-            call = sycl_dnn.compile(sample.call) if way == "compiled" else sample.call
-            if (text := _finding(sample, call)) is not None:
-                findings.append(f"{way} of {sample}: {text}")
+    for dtype in DTYPES:
+        for way in ("function", "method", "compiled") if dtype in MORE else ("function",):
+            of = "method" if way == "method" else "function"
+            for sample in samples(dtype, [name], limit=count, way=of):
+                call = sycl_dnn.compile(sample.call) if way == "compiled" else sample.call
+                if (text := _finding(sample, call)) is not None:
+                    findings.append(f"{way} of {sample}: {text}")
     assert not findings, "\n".join(findings)
 
 

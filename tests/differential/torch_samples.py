@@ -8,6 +8,7 @@ torch's function and of the one here; an operator without a counterpart has no s
 
 from __future__ import annotations
 
+import functools
 import operator
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -201,7 +202,7 @@ class Sample:
             if isinstance(value, torch.Tensor):
                 wanted = dtype if value.is_floating_point() else _complex_of(dtype)
                 is_changed = dtype and (value.is_floating_point() or value.is_complex())
-                return value.detach().to(wanted) if is_changed else value.detach().clone()
+                return value.detach().to(wanted if is_changed else None, copy=True)
             own = getattr(torch, self.dtype)
             return dtype if dtype and isinstance(value, torch.dtype) and value is own else value
 
@@ -238,8 +239,9 @@ class _Words(str):
 
 
 def infos(names: Sequence[str] = ()) -> list[Any]:
-    """Return the operators of ``op_db``, or those with some names (with or without variants)."""
-    return [i for i in op_db if not names or i.name in names or name_of(i) in names]
+    """Return the operators of ``op_db``, or those of some names; all variants of other names."""
+    others = set(names) - {name_of(i) for i in op_db}
+    return [i for i in op_db if not names or name_of(i) in names or i.name in others]
 
 
 def missing() -> list[str]:
@@ -297,17 +299,23 @@ def samples(
             yield from samples_of(info, dtype, limit=limit, kind=kind, way=way)
 
 
+@functools.lru_cache(maxsize=1)
+def _drawn(info: Any, dtype: str, kind: str, count: int) -> list[Any]:
+    """Return the first samples of an operator, of which some take seconds."""
+    torch.manual_seed(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        drawn = getattr(info, f"{kind}_inputs")("cpu", getattr(torch, dtype), requires_grad=False)
+        return [s for s in islice(drawn, count) if _is_plain(s)]
+
+
 def samples_of(
     info: Any, dtype: str, *, limit: int | None = None, kind: str = "sample", way: str = "function"
 ) -> Iterator[Sample]:
     """Yield the samples of one operator, none if there is no such function here."""
     if (method_of if way == "method" else function_of)(info) is None:
         return
-    torch.manual_seed(0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        drawn = getattr(info, f"{kind}_inputs")("cpu", getattr(torch, dtype), requires_grad=False)
-        drawn = [s for s in islice(drawn, 3000) if _is_plain(s)]
+    drawn = _drawn(info, dtype, kind, 3000 if limit is None else 100 * limit)
     if way == "method":
         drawn = [s for s in drawn if isinstance(s.input, torch.Tensor)]
     step = 1 if limit is None else max(1, -(-len(drawn) // limit))

@@ -43,7 +43,7 @@ BY_NAME = {(n, "dtype") for n in ("softmax", "log_softmax", "softmin")}
 ADDED = {**{n: {"seed"} for n in ("dropout", "dropout1d", "dropout2d", "dropout3d",
                                   "alpha_dropout", "feature_alpha_dropout", "gumbel_softmax")},
          "sort": {"stable"}, "argsort": {"stable"},
-         "nonzero": {"as_tuple"}}  # fmt: skip
+         "nonzero": {"as_tuple"}, "scatter": {"reduce"}}  # fmt: skip
 _OF_MEMORY = {"device", "layout", "memory_format", "pin_memory"}
 MISSING = {
     "norm": {"dtype"},
