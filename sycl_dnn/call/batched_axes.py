@@ -30,6 +30,13 @@ def pointwise(call: Call) -> Any:
     return result
 
 
+def masked_fill(call: Call) -> Any:
+    """Fill by one value for all samples, which has no axes."""
+    if call.is_batched("value"):
+        raise NoRule
+    return pointwise(call)
+
+
 # --- Along axes
 
 

@@ -24,10 +24,11 @@ _ROWS: list[tuple[Rule, str]] = [
      "erfinv exp exp2 expm1 float_power floor floor_divide fmax fmin fmod frac ge gelu gt "
      "hardshrink hardsigmoid hardswish hardtanh heaviside hypot imag isclose isfinite isinf isnan "
      "le leaky_relu lerp lgamma log log10 log1p log2 logaddexp logaddexp2 logical_and logical_not "
-     "logical_or logical_xor logit logsigmoid lt masked_fill maximum minimum mish mul nan_to_num "
+     "logical_or logical_xor logit logsigmoid lt maximum minimum mish mul nan_to_num "
      "ne neg polar pow rad2deg real reciprocal relu relu6 remainder round rsqrt selu sigmoid sign "
      "signbit silu sin sinc sinh softplus softshrink softsign sqrt square sub tan tanh "
      "tanhshrink threshold trunc where xlogy"),
+    (axes.masked_fill, "masked_fill"),
     (axes.reduction, "sum mean amax amin all any std var prod argmax argmin logsumexp norm "
      "count_nonzero nansum nanmean std_mean var_mean"),
     (axes.extreme, "max min median nanmedian"),

@@ -213,6 +213,13 @@ def test_arrays_without_axes_do_not_widen(x):
     _near(result, (dpnp.asnumpy(x).astype("f2") * np.array([[1], [2], [3]], "f2")))
 
 
+def test_arrays_are_filled_by_values_of_samples(x):
+    values = dpnp.asarray(np.array([1.0, 2.0, 3.0], "f4"), sycl_queue=x.sycl_queue)
+    filled = vmap(lambda row, v: F.masked_fill(row, row > 0, v))(x, values)
+    whole = dpnp.asnumpy(x)
+    _near(filled, np.where(whole > 0, [[1.0], [2.0], [3.0]], whole))
+
+
 def test_arguments_by_name_come_in_any_order(x):
     w = F.randn(3, 4, 2, device=x.device)
     _near(vmap(lambda a, b: F.matmul(other=b, input=a))(x, w), _each(F.matmul, x, w))

@@ -113,6 +113,15 @@ def test_cells_with_states_match_torch(name, shape):
 
 
 @pytest.mark.parametrize("name", ["LSTM", "GRU", "RNN"])
+def test_misplaced_options_are_refused(name):
+    with pytest.raises(TypeError, match=f"{name}: bias must be a bool, got 0.5"):
+        getattr(nn, name)(4, 3, 2, bias=0.5)
+    for sizes in ((0, 3), (4, 0), (4, 3, 0), (4, 2.5), ("4", 3)):
+        with pytest.raises(ValueError, match=f"{name}: input_size, hidden_size and num_layers"):
+            getattr(nn, name)(*sizes)
+
+
+@pytest.mark.parametrize("name", ["LSTM", "GRU", "RNN"])
 @pytest.mark.parametrize("way", ["eager", "compiled"])
 def test_training_under_autocast_computes_in_bfloat16(name, way):
     engine = place_of(sycl_dnn.default_queue())[0].engine

@@ -12,7 +12,7 @@ from sycl_dnn import nn, optim
 RULES = {
     "SGD": {"lr": 0.1, "momentum": 0.9, "weight_decay": 0.1}, "Adam": {"lr": 0.1},
     "AdamW": {"lr": 0.1}, "Adagrad": {"lr": 0.1}, "RMSprop": {"lr": 0.1}, "Adamax": {"lr": 0.1},
-    "RAdam": {"lr": 0.1}, "Adadelta": {"lr": 1.0},
+    "RAdam": {"lr": 0.1}, "Adadelta": {"lr": 1.0}, "NAdam": {"lr": 0.1}, "ASGD": {"lr": 0.1},
 }  # fmt: skip
 
 

@@ -336,6 +336,14 @@ def test_bfloat16_parameters_with_master_weights_follow_float32():
     assert float(F.astype(rounded["w"], "float32")[0, 0]) == 1.0
 
 
+@pytest.mark.float64
+def test_decay_of_float64_parameters_is_not_rounded_to_float32():
+    opt = optim.AdamW(0.1, weight_decay=1e-6)
+    params = {"w": F.full((1,), 1.0, dtype="float64")}
+    params, _ = opt.update({"w": F.mul(params["w"], 0.0)}, opt.init(params), params)
+    assert float(params["w"][0]) == 1.0 - 0.1 * 1e-6
+
+
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [

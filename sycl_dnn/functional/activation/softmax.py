@@ -9,6 +9,7 @@ from typing import Any
 from sycl_dnn._core import algorithm
 from sycl_dnn._warn import warn
 from sycl_dnn.call.operation import operation, templated
+from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.arithmetic.elementwise import check_float
 from sycl_dnn.functional.reduction.sums import of_elements
 from sycl_dnn.functional.shape.reshaping import check_axis
@@ -87,7 +88,7 @@ def _run(
         dtype = dtypes.name_of(dtype)
         if not dtypes.is_float(dtype):
             raise TypeError(f"{name}: dtype must be a floating-point dtype, got {dtype}")
-        input = input.trace.convert(input, dtype)
+        input = converted(input, dtype)
     check_float(name, input=input)
     axis = _axis(name, dim, input.ndim)
     x = input if sign == 1 else linear_map(input, -1.0)

@@ -59,3 +59,18 @@ def test_out(queue):
     expected = dpnp.asnumpy(F.softmax(x, 1))
     assert F.softmax(x, 1, out=x) is x
     np.testing.assert_array_equal(dpnp.asnumpy(x), expected)
+
+
+@pytest.mark.float64
+@pytest.mark.parametrize("name", ["softmax", "log_softmax", "softmin"])
+def test_gradient_through_a_wider_dtype(name, queue):
+    x = dpnp.asarray(np.array([0.5, -1.0, 2.0], "f4"), sycl_queue=queue)
+    weights = dpnp.asarray(np.array([1.0, 2.0, -1.0]), sycl_queue=queue)
+
+    def loss(x, dtype):
+        y = getattr(F, name)(x, 0, dtype=dtype)
+        return F.sum(F.mul(y, F.astype(weights, dtype)))
+
+    found, expected = (sycl_dnn.grad(loss)(x, dtype) for dtype in ("float64", "float32"))
+    assert found.dtype == "float32"
+    np.testing.assert_allclose(dpnp.asnumpy(found), dpnp.asnumpy(expected), rtol=1e-5, atol=1e-6)

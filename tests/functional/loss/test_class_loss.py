@@ -151,3 +151,9 @@ def test_the_mean_of_a_small_loss_is_one_kernel(dtype, queue):
     scores = to_device(np.zeros((64, 10)), dtype, queue)
     target = to_device(np.arange(64) % 10, "int64", queue)
     assert len(kernels_of(F.cross_entropy, scores, target)) == 1
+
+
+def test_probabilities_have_no_class_to_ignore(queue):
+    x = dpnp.zeros((2, 3), dtype="f4", sycl_queue=queue)
+    with pytest.raises(ValueError, match="ignore_index must go with class indices"):
+        F.cross_entropy(x, x, ignore_index=1)
