@@ -251,6 +251,21 @@ def _dense(c: Comparison) -> None:
     c.compare("gradient in another layout", lambda: gradient_of(c.own)(*floats), _first_of_torch)
 
 
+def _repeated(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a tensor whose last axis repeats its first element, with a stride of 0."""
+    return tensor[..., :1].expand_as(tensor) if tensor.ndim and tensor.numel() else tensor
+
+
+def _repeating(c: Comparison) -> None:
+    other = Comparison(c.sample)
+    own, (native, exact) = other.own, other.natives
+    own.floats = [from_torch(_repeated(t)) for t in native.tensors]
+    for n in (native, exact):
+        n.tensors = [_repeated(t).contiguous() for t in n.tensors]
+    other.compare("gradient of repeated", lambda: gradient_of(own)(*own.floats), _first_of_torch)
+    c.found += other.found
+
+
 def _second(c: Comparison) -> None:
     if not c.sample.info.supports_gradgrad or not c.is_differentiable:
         return
@@ -286,11 +301,11 @@ def _vmap(c: Comparison) -> None:
         )
 
 
-WAYS = {"vjp": _first, "compiled": _compiled, "dense": _dense, "second": _second, "jvp": _jvp,
+WAYS = {"vjp": _first, "compiled": _compiled, "dense": _dense, "repeated": _repeating, "second": _second, "jvp": _jvp,
         "vmap": _vmap}  # fmt: skip
 
 
-def differences(sample: Sample, ways: str = "vjp compiled dense second jvp vmap") -> list[str]:
+def differences(sample: Sample, ways: str = " ".join(WAYS)) -> list[str]:
     """Return how derivatives of a float32 sample differ from torch's, one line each."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
