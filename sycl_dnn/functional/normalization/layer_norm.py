@@ -21,6 +21,7 @@ from sycl_dnn.functional.normalization.affine import (
     float32,
 )
 from sycl_dnn.ir.node import Node
+from sycl_dnn.kernels.choice import is_missing
 from sycl_dnn.lower.node_lowering import all_computed, all_meaning
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops import normalization as ops
@@ -30,6 +31,9 @@ from sycl_dnn.trace.gradients import backward
 from sycl_dnn.trace.steps import Entry, Out
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import reshape, row_major, untaped
+
+#: Elements up to which one kernel is faster than oneDNN's primitive and conversions of its vectors.
+_SMALL = 1 << 18
 
 
 def _normalized_rows(
@@ -46,7 +50,10 @@ def _normalized_rows(
         )
         return cast(result, node.dtype), *(stats if x.trace.training else ())
 
-    if x.dtype == "float64":
+    is_alone = not (x.trace.training or x.trace.is_compiled)
+    is_converted = is_alone and x.size <= _SMALL and any(t.dtype != "float32" for t in rows)
+    has_kernel = (is_missing(x) or is_converted) and x.trace.policy.kernels != "never"
+    if x.dtype == "float64" or has_kernel:
         return all_computed(definition, x, *rows)[0]
     with untaped(x.trace):
         result, forward = _by_primitive(x, weight, bias, eps, is_centered=is_centered)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 import dpnp
 import numpy as np
+import pytest
 from functional.case import Case, Spec
 from functional.checks import checked
-from functional.on_device import to_numpy
+from functional.on_device import to_device, to_numpy
 
 import sycl_dnn
 from sycl_dnn import functional as F
@@ -84,3 +85,14 @@ def test_a_weight_converted_twice_has_one_gradient_each(queue):
     np.testing.assert_allclose(
         to_numpy(narrow), to_numpy(wide), atol=0.03 * abs(to_numpy(wide)).max()
     )
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize("norm", [F.layer_norm, F.rms_norm])
+def test_small_rows_are_normalized_in_one_step(norm, dtype, queue):
+    """oneDNN's primitive reads vectors in float32 only, which took a step for each."""
+    x = to_device(np.arange(24).reshape(2, 12), dtype, queue)
+    weight = to_device(np.ones(12), dtype, queue)
+    with sycl_dnn.profile() as profile:
+        norm(x, (12,), weight)
+    assert sum(r.is_execution for r in profile.records) == 1
