@@ -20,6 +20,13 @@ from sycl_dnn.trace.torch_methods import in_torch_manner
 _MAX_PROGRAMS = 4
 
 
+def content_of(module: Any) -> bytes | None:
+    """Return a key of a module's programs, except for the weights; None if its class has none."""
+    program_text = vars(type(module)).get("program_text")
+    text = None if program_text is None else program_text(module)
+    return None if text is None else text + repr(module_tree.walked(module)[1].names).encode()
+
+
 class _Forward:
     """A module's ``forward``; its class declares that calls need not compare the module."""
 
@@ -31,11 +38,7 @@ class _Forward:
 
     def content(self) -> bytes | None:
         """Return a key of the program, except for the weights; None if the class has none."""
-        module = self._module()
-        program_text = vars(type(module)).get("program_text")
-        text = None if program_text is None else program_text(module)
-        names = module_tree.walked(module)[1].names
-        return None if text is None else text + repr(names).encode()
+        return content_of(self._module())
 
     def leaves(self) -> list[Any]:
         """Return the weights."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from sycl_dnn.compiler.decorator import compile
-from sycl_dnn.nn import folded_calls
+from sycl_dnn.nn import folded_calls, module_tree
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.onnx.delayed_values import opened
 from sycl_dnn.onnx.evaluation import Evaluation, fits_device, is_host
@@ -42,7 +42,7 @@ class Part:
         computed = {name for node in nodes for name in node.outputs if name}
         read = {name for node in nodes for name in node.reads}
         self._inputs = tuple(sorted(read - computed))
-        self._results = tuple(sorted(computed & later))
+        self.results = tuple(sorted(computed & later))
         self._on_host = _names_on_host(nodes)
         self.last_reads = frozenset(name for node in nodes for name in node.last_reads)
         #: By program of the module whose weights are constants, or this part: programs by key.
@@ -65,7 +65,7 @@ class Part:
             is_first = is_outside and not self._seen
             if not self._is_repeated(owner, key) and not is_first or len(programs) >= _MAX_PROGRAMS:
                 return False
-            program = programs[key] = _Program(self, run, fixed)
+            program = programs[key] = _Program(self, run, fixed, is_outside)
         results = program(values)
         if results is None:
             return False
@@ -113,7 +113,7 @@ class Part:
         """Compute the nodes in a trace, and return what is read later."""
         for node in self.nodes:
             run.evaluate_node(node, scope)
-        return {name: opened(scope[name]) for name in self._results}
+        return {name: opened(scope[name]) for name in self.results}
 
 
 class _Function:
@@ -121,8 +121,10 @@ class _Function:
 
     guarded_by_identity = True
 
-    def __init__(self, part: Part, run: EvaluationInParts, fixed: dict[str, Any]) -> None:
-        self.__name__ = type(run.module).__name__
+    def __init__(
+        self, part: Part, run: EvaluationInParts, fixed: dict[str, Any], is_outside: bool
+    ) -> None:
+        self.__name__, self._is_outside = type(run.module).__name__, is_outside
         # Parts outlive modules, whose weights programs hold.
         self._module: Any = weakref.ref(run.module)
         self._part: Any = weakref.ref(part)
@@ -131,7 +133,25 @@ class _Function:
         #: Results that depend on shapes only.
         self.host_results: dict[str, Any] = {}
 
-    def __call__(self, values: dict[str, Any]) -> dict[str, Any]:
+    def content(self) -> bytes | None:
+        """Return a key of the program, except for the weights, if no loop runs it."""
+        text = folded_calls.content_of(self._module()) if self._is_outside else None
+        if text is None:
+            return None
+        fixed = [
+            (name, (v.dtype.name, v.shape, v.tobytes()) if is_host(v) else v is None)
+            for name, v in self._fixed.items()
+        ]
+        part, (*_, float_dtype) = self._part(), self._run_settings
+        computed = [node.outputs for node in part.nodes]
+        return text + repr((computed, part.results, float_dtype, fixed)).encode()
+
+    def leaves(self) -> list[Any]:
+        """Return the weights."""
+        return module_tree.walked(self._module())[0]
+
+    def __call__(self, values: dict[str, Any]) -> Any:
+        """Return values by name; a tuple if none is on the host, since only these are kept."""
         trace = next(v.trace for v in values.values() if isinstance(v, Tensor))
         graph, queue, float_dtype = self._run_settings
         run = Evaluation(graph, queue, self._module(), float_dtype, trace)
@@ -141,14 +161,18 @@ class _Function:
         }
         results = self._part().evaluate(run, {"": None, **fixed, **values})
         self.host_results = {n: v for n, v in results.items() if is_host(v)}
+        if not self.host_results:
+            return tuple(results.values())
         return {n: v for n, v in results.items() if n not in self.host_results}
 
 
 class _Program:
     """The compiled function of a part."""
 
-    def __init__(self, part: Part, run: EvaluationInParts, fixed: dict[str, Any]) -> None:
-        self._function = _Function(part, run, fixed)
+    def __init__(
+        self, part: Part, run: EvaluationInParts, fixed: dict[str, Any], is_outside: bool
+    ) -> None:
+        self._function, self._names = _Function(part, run, fixed, is_outside), part.results
         self._compiled: Callable[..., Any] | None = compile(self._function)
 
     def __call__(self, values: dict[str, Any]) -> dict[str, Any] | None:
@@ -160,6 +184,8 @@ class _Program:
         except (NotImplementedError, *_MISFITS):
             self._compiled = None
             return None
+        if isinstance(results, tuple):
+            return dict(zip(self._names, results, strict=True))
         return {**results, **self._function.host_results}
 
 
@@ -191,11 +217,16 @@ def _parts(graph: Any) -> Iterator[Any]:
         end = start
         while end < len(nodes) and not nodes[end].reads_values:
             end += 1
-        if end - start >= _MIN_NODES:
-            later = {name for node in nodes[end:] for name in node.reads}
-            yield Part(nodes[start:end], later | {o.name for o in graph.outputs})
+        later = {name for node in nodes[end:] for name in node.reads}
+        later |= {o.name for o in graph.outputs}
+        # Programs are kept on disk if all of their results are on the device.
+        constants = [n for n in nodes[start:end] if n.title == "Constant" and later & {*n.outputs}]
+        yield from constants
+        rest = [node for node in nodes[start:end] if node not in constants]
+        if len(rest) >= _MIN_NODES:
+            yield Part(rest, later)
         else:
-            yield from nodes[start:end]
+            yield from rest
         yield from nodes[end : end + 1]
         start = end + 1
 

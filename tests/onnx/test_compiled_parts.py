@@ -9,6 +9,7 @@ import pytest
 from onnx import numpy_helper
 
 import sycl_dnn
+from sycl_dnn.compiler import programs
 from sycl_dnn.nn import folded_calls
 from sycl_dnn.onnx.evaluation import Evaluation
 
@@ -161,3 +162,19 @@ def test_nodes_outside_of_loops_run_as_programs_at_once(parsed, monkeypatch):
     y = np.maximum(2 * x, 0) - x
     np.testing.assert_allclose(net(x).asnumpy(), 1 + y[np.nonzero(y)], rtol=1e-5)
     assert [op for kind, op in nodes if kind is not Evaluation] == ["NonZero"]
+
+
+def test_programs_between_nodes_that_read_values_are_kept(parsed, monkeypatch, tmp_path):
+    monkeypatch.setenv("SYCL_DNN_CACHE_DIR", str(tmp_path))
+    made, traced = [], programs.traced
+    monkeypatch.setattr(programs, "traced", lambda *args: (made.append(1), traced(*args))[1])
+    text = _WITH_STEP.replace("Add(x, x)", "MatMul(x, weight)").replace(
+        "places = ", "shift = Constant <value = float {0.5}> ()\n    places = "
+    )
+    x = np.random.default_rng(3).standard_normal((3, 4)).astype("f4")
+    for shift in ("found", "shift", "shift"):
+        net, weight = _with_weight(parsed(text.replace("halves, found", f"halves, {shift}")))
+        y = np.maximum(x @ weight, 0) - x
+        expected = 1 + (0.5 if shift == "shift" else y[np.nonzero(y)])
+        np.testing.assert_allclose(net(x).asnumpy(), np.broadcast_to(expected, 12), rtol=1e-5)
+    assert len(made) == 4  # two parts of two models
