@@ -16,7 +16,7 @@ from sycl_dnn.call.arguments import ARRAY_TYPES
 from sycl_dnn.call.call_paths import Paths
 from sycl_dnn.call.captures import Check
 from sycl_dnn.call.capturing import Specialise
-from sycl_dnn.program import shared_descriptors
+from sycl_dnn.onednn import shared_descriptors
 from sycl_dnn.trace import allocation, profile_notes
 from sycl_dnn.trace.steps import NeedsAnotherDevice
 

@@ -23,10 +23,10 @@ from sycl_dnn.call.call_tokens import PLAIN
 from sycl_dnn.call.capturing import Number
 from sycl_dnn.call.recorded_tensor import Opaque, RecordedTensor
 from sycl_dnn.onednn.memory import KINDS
+from sycl_dnn.onednn.shared_descriptors import shared
 from sycl_dnn.program.executable import Executable
 from sycl_dnn.program.place import place_of
 from sycl_dnn.program.segments import finalized, live_steps
-from sycl_dnn.program.shared_descriptors import shared
 from sycl_dnn.trace import nested_arguments, policy
 from sycl_dnn.trace.frozen import Seed, argument_of
 from sycl_dnn.trace.indexing import put

@@ -20,8 +20,8 @@ from sycl_dnn.compiler.kept_arrays import NotKept
 from sycl_dnn.compiler.step_graph import Graph, Node
 from sycl_dnn.compiler.tracing import CompileTrace
 from sycl_dnn.kernels import launching
+from sycl_dnn.onednn import shared_descriptors
 from sycl_dnn.onednn.memory import Memory
-from sycl_dnn.program import shared_descriptors
 from sycl_dnn.trace import nested_arguments
 from sycl_dnn.trace.steps import is_kernel
 from sycl_dnn.trace.values import Storage, Tensor

@@ -7,7 +7,7 @@ from typing import Any
 
 from sycl_dnn.compiler.constant_values import constant_ids
 from sycl_dnn.compiler.step_graph import Graph, Node, Refusal
-from sycl_dnn.program import shared_descriptors
+from sycl_dnn.onednn import shared_descriptors
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.descriptors import PREFERRED
 from sycl_dnn.trace.gpu_layouts import is_right

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from sycl_dnn.compiler.tracing import CompileTrace
-from sycl_dnn.onednn import dtypes
-from sycl_dnn.program import shared_descriptors
+from sycl_dnn.onednn import dtypes, shared_descriptors
 from sycl_dnn.trace.steps import ArrayStep, Meaning, Step, is_kernel
 from sycl_dnn.trace.values import Storage, Tensor
 from sycl_dnn.trace.views import untaped

@@ -11,7 +11,7 @@ from types import FrameType
 from typing import Any
 
 from sycl_dnn._dpnp import span
-from sycl_dnn.program import shared_descriptors
+from sycl_dnn.onednn import shared_descriptors
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.frozen import Frozen, Seed, argument_of
 from sycl_dnn.trace.recording import Trace

@@ -25,7 +25,7 @@ from sycl_dnn.kernels.passed_numbers import with_passed_numbers
 from sycl_dnn.lower import expansion
 from sycl_dnn.lower.chaining import Chains, Stage
 from sycl_dnn.lower.reduction_lowering import ReductionLaunch, elementwise_plans
-from sycl_dnn.lower.region import Region, is_reduction, is_scan
+from sycl_dnn.lower.region import Region, is_reduction, is_scan, longest_first
 from sycl_dnn.lower.region_arrays import RegionArrays, coordinate_strides, indexed_axes
 from sycl_dnn.lower.scan_lowering import ScanLaunch
 from sycl_dnn.lower.scatter_lowering import SCATTERS, scattered
@@ -208,16 +208,6 @@ def gradient(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grad
     return dict(zip([name for name, _ in pairs], grad_tensors, strict=True))
 
 
-def _longest_first(nodes: Sequence[Node], order: Sequence[Node]) -> list[Node]:
-    """Sort by the length of what depends on a node: the last may be part of later kernels."""
-    heights: dict[Node, int] = {}
-    for node in reversed(order):
-        heights[node] = heights.get(node, 0) + (not is_elementwise(node))
-        for n in node.inputs:
-            heights[n] = max(heights.get(n, 0), heights[node])
-    return sorted(nodes, key=lambda node: -heights[node])
-
-
 class Lowering:
     """The tensors of nodes in one trace.
 
@@ -264,7 +254,7 @@ class Lowering:
             levels |= dict.fromkeys(early, 1)
         if not self._trace.is_compiled:
             read |= {n for n in _repeated(results) if levels.get(n) == 0}
-        launched_nodes = _longest_first([node for node in order if not is_elementwise(node)], order)
+        launched_nodes = longest_first([node for node in order if not is_elementwise(node)], order)
         for level in range(max(levels.values(), default=0) + 1):
             for node in launched_nodes:
                 if levels[node] == level and not (node in self._tensors or node in self._inner):

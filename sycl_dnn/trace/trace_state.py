@@ -13,8 +13,7 @@ from dpnp.exceptions import ExecutionPlacementError
 
 from sycl_dnn import _core
 from sycl_dnn._dpnp import array_in
-from sycl_dnn.onednn import dtypes
-from sycl_dnn.program import shared_descriptors
+from sycl_dnn.onednn import dtypes, shared_descriptors
 from sycl_dnn.trace import layout, policy
 from sycl_dnn.trace.steps import ArrayStep, Entry, Step
 from sycl_dnn.trace.values import Storage, Tensor

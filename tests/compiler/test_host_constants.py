@@ -9,7 +9,7 @@ import sycl_dnn
 from sycl_dnn import functional as F
 from sycl_dnn.compiler import host_constants
 from sycl_dnn.compiler.passes import folding
-from sycl_dnn.program import shared_descriptors
+from sycl_dnn.onednn import shared_descriptors
 
 
 @pytest.fixture

@@ -14,8 +14,7 @@ from sycl_dnn.compiler.constant_values import constant_ids
 from sycl_dnn.compiler.post_ops import with_post_ops
 from sycl_dnn.compiler.rebuilding import rebuilt
 from sycl_dnn.compiler.step_graph import Graph, Node, Refusal
-from sycl_dnn.onednn import dtypes
-from sycl_dnn.program import shared_descriptors
+from sycl_dnn.onednn import dtypes, shared_descriptors
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.capabilities import cache_bytes
 from sycl_dnn.trace.values import Storage, Tensor

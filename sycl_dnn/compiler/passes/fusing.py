@@ -27,9 +27,8 @@ from sycl_dnn.compiler.post_ops import (
 from sycl_dnn.compiler.rebuilding import misfit, rebuilt
 from sycl_dnn.compiler.relayout import carried, relaid, same_places, same_span
 from sycl_dnn.compiler.step_graph import Graph, Node, Refusal, moved
-from sycl_dnn.onednn import dtypes, faults
-from sycl_dnn.program import shared_descriptors
-from sycl_dnn.program.shared_descriptors import post_ops_of
+from sycl_dnn.onednn import dtypes, faults, shared_descriptors
+from sycl_dnn.onednn.shared_descriptors import post_ops_of
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.values import Storage, Tensor
 

@@ -14,7 +14,7 @@ from comparing import assert_same, compiled_as_eager, slow_parts
 import sycl_dnn
 from sycl_dnn import functional as F
 from sycl_dnn.compiler.passes import fusing
-from sycl_dnn.program import shared_descriptors
+from sycl_dnn.onednn import shared_descriptors
 
 C = (2, 32, 6, 6)
 

@@ -8,8 +8,8 @@ from counted_calls import counter
 import sycl_dnn
 from sycl_dnn import _core, errors
 from sycl_dnn import functional as F
-from sycl_dnn.program import shared_descriptors
-from sycl_dnn.program.shared_descriptors import Descriptors
+from sycl_dnn.onednn import shared_descriptors
+from sycl_dnn.onednn.shared_descriptors import Descriptors
 from sycl_dnn.trace import layout
 
 A = _core.algorithm
