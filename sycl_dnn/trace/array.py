@@ -24,8 +24,14 @@ from sycl_dnn.trace import (
 )
 from sycl_dnn.trace.array_device import device_on
 from sycl_dnn.trace.array_methods import Reductions
-from sycl_dnn.trace.module_arrays import is_building
-from sycl_dnn.trace.torch_methods import ADDED, FACTS, NUMPY_WORDS, SWITCHED, in_torch_words
+from sycl_dnn.trace.torch_methods import (
+    ADDED,
+    FACTS,
+    NUMPY_WORDS,
+    SWITCHED,
+    in_torch_words,
+    is_building,
+)
 from sycl_dnn.trace.values import Operators, Tensor
 
 

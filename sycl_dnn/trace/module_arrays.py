@@ -31,9 +31,10 @@ from sycl_dnn.trace.torch_methods import (
     SWITCHED,
     WRITERS,
     Size,
+    depths,
     has_torch_methods,
     in_torch_words,
-    is_torch,
+    is_building,
     viewed,
     writer,
 )
@@ -41,16 +42,6 @@ from sycl_dnn.trace.trace_state import running_trace
 
 #: Methods of modules that create or change weights, in whose bodies arrays have torch's methods.
 BUILDERS = ("__init__", "eval", "reset_parameters", "train")
-#: By thread in which one of them runs: how many. Empty most of the time, so cheap to ask; None is
-#: a key once ``set_tensor_methods`` was called, and then the settings are asked.
-depths: dict[int | None, int] = {}
-
-
-def is_building() -> bool:
-    """Whether one of ``BUILDERS`` runs in this thread, or all code counts as one; no forward."""
-    if not depths or is_torch():
-        return False
-    return threading.get_ident() in depths or policy.current().torch_methods
 
 
 def is_in_builder() -> bool:

@@ -45,10 +45,25 @@ def has_torch_methods() -> bool:
     return _manner.depth > 0 or policy.current().torch_methods
 
 
+#: By thread: how many of ``module_arrays.BUILDERS`` run. Empty most of the time; None is
+#: a key once ``set_tensor_methods`` was called, and then the settings are asked.
+depths: dict[int | None, int] = {}
+
+
+def is_building() -> bool:
+    """Whether one of ``BUILDERS`` runs in this thread, or all code counts as one; no forward."""
+    if not depths or is_torch():
+        return False
+    return threading.get_ident() in depths or policy.current().torch_methods
+
+
 def overwritten(value: Any, writer: str, result: Any) -> Any:
     """Return a traced value, which stands for ``result`` from now on.
 
-    Raises TypeError: The value is a parameter, a captured array, or an argument with a gradient.
+    Raises
+    ------
+    TypeError
+        The value is a parameter, a captured array, or an argument with a gradient.
     """
     if getattr(value, "marks", None) is None:
         raise captured(writer)
@@ -315,8 +330,12 @@ def _writing(name: str) -> Callable[..., Any] | None:
 def written(x: Any, name: str, result: Any) -> Any:
     """Return the result of a method or an operator that writes ``result`` over a traced value.
 
-    Raises ValueError: The result has another shape.
-    Raises TypeError: It has floating-point numbers, and ``x`` has none.
+    Raises
+    ------
+    ValueError
+        The result has another shape.
+    TypeError
+        It has floating-point numbers, and ``x`` has none.
     """
     label = name if name in OPERATORS else f"{name}()"
     if result.shape != x.shape:

@@ -116,7 +116,10 @@ class Distribution:
     def rsample(self, sample_shape: Any = ()) -> Any:
         """Return samples with gradients to the parameters.
 
-        Raises NotImplementedError: There are none.
+        Raises
+        ------
+        NotImplementedError
+            There are none.
         """
         raise NotImplementedError(f"{type(self).__name__}: there is no rsample; use sample")
 

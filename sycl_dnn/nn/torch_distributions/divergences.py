@@ -81,7 +81,10 @@ _DIVERGENCES: dict[type, Callable[[Any, Any], Any]] = {
 def kl_divergence(p: Distribution, q: Distribution) -> Any:
     """Return the Kullback-Leibler divergence of two distributions of one class.
 
-    Raises NotImplementedError: There is no closed form here for the two classes.
+    Raises
+    ------
+    NotImplementedError
+        There is no closed form here for the two classes.
     """
     divergence = _DIVERGENCES.get(type(p)) if type(p) is type(q) else None
     if divergence is None:
