@@ -20,6 +20,16 @@ def is_scan(node: Node) -> bool:
     return node.operation.name in SCANS
 
 
+def longest_first(nodes: Sequence[Node], order: Sequence[Node]) -> list[Node]:
+    """Sort by the length of what depends on a node: the last may be part of later kernels."""
+    heights: dict[Node, int] = {}
+    for node in reversed(order):
+        heights[node] = heights.get(node, 0) + (not is_elementwise(node))
+        for n in node.inputs:
+            heights[n] = max(heights.get(n, 0), heights[node])
+    return sorted(nodes, key=lambda node: -heights[node])
+
+
 def _fits(shape: Shape, full: Shape) -> bool:
     """Whether a shape broadcasts to another one."""
     rest = full[len(full) - len(shape) :]
