@@ -28,8 +28,8 @@ from sycl_dnn.ops.shape import SUM, broadcast_shape, broadcast_to, reshape, sum_
 #: (start, step, length) along one axis, with a positive step.
 Cut = tuple[int, int, int]
 _INDICES = ("int32", "int64")
-#: How many rows of a table there are for each added one where only these are summed.
-_MANY_TIMES = 4
+#: Elements of a table, and its rows for each added one, from which only these are summed.
+_LARGE_TABLE, _MANY_TIMES = 1 << 20, 4
 
 
 def _gather_infer(inputs: tuple[Node, ...], *, axes: tuple[int, ...]) -> tuple[Shape, str]:
@@ -108,7 +108,8 @@ def scatter_add(g: Node, indices: Sequence[Node], axes: Sequence[int], shape: Sh
     if len(axes) == 1:
         (index,) = indices
         is_narrow = dtypes.is_float(g.dtype) and dtypes.wide(g.dtype) != g.dtype
-        if is_narrow and index.size == g.shape[first] <= shape[first] // _MANY_TIMES:
+        has_many_rows = index.size == g.shape[first] <= shape[first] // _MANY_TIMES
+        if is_narrow and has_many_rows and math.prod(shape) >= _LARGE_TABLE:
             return _few_rows_added(g, index, first, shape)
         return SCATTER_ADD(g, index, axis=first, shape=shape)
     sizes, is_inside, flat = shape[first : last + 1], None, None
