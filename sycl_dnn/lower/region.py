@@ -129,13 +129,3 @@ class Region:
         """Whether there is more than one pass."""
         deep = max(self._levels.values()) > 1
         return deep or any(n.shape != self._start.shape for n in self.outputs)
-
-
-def longest_first(nodes: Sequence[Node], order: Sequence[Node]) -> list[Node]:
-    """Sort by the length of what depends on a node: the last may be part of later kernels."""
-    heights: dict[Node, int] = {}
-    for node in reversed(order):
-        heights[node] = heights.get(node, 0) + (not is_elementwise(node))
-        for n in node.inputs:
-            heights[n] = max(heights.get(n, 0), heights[node])
-    return sorted(nodes, key=lambda node: -heights[node])
