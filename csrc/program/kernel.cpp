@@ -74,11 +74,22 @@ Kernel::Kernel(std::string name, std::optional<sycl::kernel> handle,
       facts(std::move(facts)),
       n_visited(n_visited),
       build(std::move(build)),
-      brief(this->facts.empty()
-                ? brief_work(this->build.get(), this->numbers, global / local, n_visited)
-                : nullptr),
       handle(std::move(handle)),
       launched(this->handle.has_value()) {}
+
+void Kernel::decide_brief() {
+    if (is_decided) return;
+    auto work =
+        facts.empty() ? brief_work(build.get(), numbers, global / local, n_visited) : nullptr;
+    // Another thread may have been faster.
+    if (!std::exchange(is_decided, true)) brief = std::move(work);
+}
+
+// Of large arrays, such as tables of embeddings, a kernel may visit few elements.
+static size_t work_of(size_t nbytes, size_t n_visited) {
+    const size_t visited_bytes = n_visited * sizeof(float);
+    return n_visited ? std::max(n_visited, std::min(nbytes, visited_bytes)) : nbytes;
+}
 
 // Above this many bytes of arrays, or elements, a kernel takes longer to interpret than to build.
 static constexpr size_t most_interpreted = 4 << 20;
@@ -89,10 +100,11 @@ static constexpr auto delay_of_builds = std::chrono::milliseconds(100);
 std::vector<Kernel::interpreter_ptr> Kernel::first_runs(const std::vector<Kernel *> &kernels,
                                                         const std::vector<size_t> &nbytes,
                                                         bool is_repeated) {
+    for (Kernel *k : kernels) k->decide_brief();
     // All of a build count together, such as those of an unrolled loop.
     std::map<const ProgramBuild *, size_t> work;
     for (size_t i = 0; i < kernels.size(); ++i)
-        work[kernels[i]->build.get()] += std::max(nbytes.at(i), kernels[i]->n_visited);
+        work[kernels[i]->build.get()] += work_of(nbytes.at(i), kernels[i]->n_visited);
     std::vector<interpreter_ptr> result;
     std::vector<ProgramBuild::named> at_once, later;
     for (const Kernel *k : kernels) {
@@ -282,19 +294,22 @@ void bind_kernel(py::module_ &m) {
     py::class_<ProgramBuild, std::shared_ptr<ProgramBuild>>(
         m, "ProgramBuild",
         "A program of kernels for an OpenCL device, which another thread is building.")
-        .def(py::init([](const py::object &queue, const py::bytes &module, const py::object &find,
-                         const py::object &keep, const std::optional<std::string> &options) {
-                 return std::make_shared<ProgramBuild>(queue_of(queue), module, find, keep,
-                                                       options);
-             }),
-             py::arg("queue"), py::arg("module"), py::arg("find"), py::arg("keep"),
-             py::arg("options") = std::nullopt,
-             "``module`` is SPIR-V, or OpenCL C if ``options`` of its compiler are given. "
-             "``find(build)`` is called when it is started, and returns a key, and what the driver "
-             "made of the module before: bytes, empty if there are none, or another build whose "
-             "bytes have it, too. They are executed: only bytes that nobody else can have written. "
-             "``keep(keys, binary)`` is called with what is made of modules that were started "
-             "together, by the first program of their kernels.");
+        .def(
+            py::init([](const py::object &queue,
+                        const std::variant<py::bytes, py::function> &module, const py::object &find,
+                        const py::object &keep, const std::optional<std::string> &options) {
+                const auto source = std::visit([](auto m) -> py::object { return m; }, module);
+                return std::make_shared<ProgramBuild>(queue_of(queue), source, find, keep, options);
+            }),
+            py::arg("queue"), py::arg("module"), py::arg("find"), py::arg("keep"),
+            py::arg("options") = std::nullopt,
+            "``module`` is SPIR-V, or OpenCL C if ``options`` of its compiler are given; or a "
+            "function that returns it, called when it is needed. "
+            "``find(build)`` is called when it is started, and returns a key, and what the driver "
+            "made of the module before: bytes, empty if there are none, or another build whose "
+            "bytes have it, too. They are executed: only bytes that nobody else can have written. "
+            "``keep(keys, binary)`` is called with what is made of modules that were started "
+            "together, by the first program of their kernels.");
     py::class_<Kernel>(m, "Kernel", "A kernel compiled at run time, as a step of a Program.")
         .def(py::init(&make_kernel), py::arg("kernel"), py::arg("name"), py::arg("numbers"),
              py::arg("global_size"), py::arg("local_size"), py::arg("facts") = py::tuple(),
@@ -313,7 +328,11 @@ void bind_kernel(py::module_ &m) {
                                "Whether the driver runs it, not an interpreter.")
         .def_readonly("name", &Kernel::name)
         .def_property_readonly(
-            "is_host", [](const Kernel &k) { return k.host || k.is_brief_kernel(); },
+            "is_host",
+            [](Kernel &k) {
+                k.decide_brief();
+                return k.host || k.is_brief_kernel();
+            },
             "Whether a thread of the host does it; on a queue in order only if it is no kernel.")
         .def_readonly("global_size", &Kernel::global)
         .def_readonly("n_visited", &Kernel::n_visited)

@@ -57,6 +57,8 @@ class Kernel {
     // Whether `run_now` may do it, in the calling thread and without a submission.
     bool is_brief() const { return brief || (host && host->is_brief()); }
     bool is_brief_kernel() const { return brief != nullptr; }
+    // Once; before that it is not. Call with the GIL.
+    void decide_brief();
     void run_now(const std::vector<dnnl_exec_arg_t> &args) const;
 
     // What several brief ones do in order, with the addresses of their values, as one host task.
@@ -82,8 +84,9 @@ class Kernel {
 
     const HostWork &work() const { return brief ? *brief : *host; }
 
-    const std::shared_ptr<ProgramBuild> build;    // where the handle comes from, or null
-    const std::shared_ptr<const HostWork> brief;  // the same as what is built, of few elements
+    const std::shared_ptr<ProgramBuild> build;  // where the handle comes from, or null
+    std::shared_ptr<const HostWork> brief;      // the same as what is built, of few elements
+    bool is_decided = false;
     std::optional<sycl::kernel> handle;
     std::atomic<bool> launched;   // the handle is there
     interpreter_ptr interpreter;  // until then

@@ -156,10 +156,10 @@ bool can_join(const ProgramBuild::Work &work, const sycl::queue &queue, const st
 
 }  // namespace
 
-ProgramBuild::ProgramBuild(const sycl::queue &queue, std::string module, py::object find,
+ProgramBuild::ProgramBuild(const sycl::queue &queue, py::object module, py::object find,
                            py::object keep, std::optional<std::string> options)
     : queue(queue),
-      module(std::move(module)),
+      source(std::move(module)),
       find(std::move(find)),
       keep(std::move(keep)),
       options(std::move(options)) {
@@ -195,23 +195,31 @@ std::shared_ptr<const SpirvInterpreter> ProgramBuild::first_run() {
     if (!queue.get_device().is_cpu()) return nullptr;
     look();
     if (!is_always && (other || !binary.empty())) return nullptr;
-    if (!interpreter) interpreter = SpirvInterpreter::of(module);
+    if (!interpreter) interpreter = SpirvInterpreter::of(module());
     return interpreter && (is_always || interpreter->is_exact()) ? interpreter : nullptr;
 }
 
 std::shared_ptr<const SpirvInterpreter> ProgramBuild::brief(size_t n_visited) {
     if (options || chosen_interpretation() == interpretation::never) return nullptr;
-    if (!queue.get_device().is_cpu() || !SpirvInterpreter::may_be_brief(module, n_visited))
+    if (!queue.get_device().is_cpu() || !SpirvInterpreter::may_be_brief({}, n_visited) ||
+        !SpirvInterpreter::may_be_brief(module(), n_visited))
         return nullptr;
-    if (!interpreter) interpreter = SpirvInterpreter::of(module);
+    if (!interpreter) interpreter = SpirvInterpreter::of(module());
     const bool is_brief =
         interpreter && interpreter->is_exact() && interpreter->is_brief(n_visited);
     return is_brief ? interpreter : nullptr;
 }
 
+const std::string &ProgramBuild::module() {
+    if (written.empty())
+        written = (py::isinstance<py::bytes>(source) ? source : source()).cast<std::string>();
+    return written;
+}
+
 void ProgramBuild::look() {
-    if (std::exchange(has_looked, true)) return;
+    if (has_looked) return;
     const auto answer = find(py::cast(shared_from_this())).cast<py::tuple>();
+    if (std::exchange(has_looked, true)) return;  // another thread was faster
     key = answer[0].cast<std::string>();
     if (py::isinstance<ProgramBuild>(answer[1]))
         other = answer[1].cast<std::shared_ptr<ProgramBuild>>();
@@ -230,8 +238,12 @@ void ProgramBuild::start_together(const std::vector<named> &builds,
     refuse_after_fork();
     keep_done();
     std::set<const ProgramBuild *> seen;
-    for (const auto &[build, kernel] : builds)
-        if (!build->work && seen.insert(build.get()).second) build->look();
+    for (const auto &[build, kernel] : builds) {
+        if (build->work || !seen.insert(build.get()).second) continue;
+        build->look();
+        const ProgramBuild &owner = build->other ? *build->other : *build;
+        if (!owner.work && owner.binary.empty()) build->module();
+    }
     // From here on without Python: what is seen by other threads is begun.
     std::vector<work_ptr> pending;
     for (const auto &[build, kernel] : builds) {
@@ -246,7 +258,7 @@ void ProgramBuild::start_together(const std::vector<named> &builds,
                 with == pending.end()
                     ? std::make_shared<Work>(Work{build->queue, {}, {}, {}, {}, build->options})
                     : *with;
-            build->work->modules.push_back(build->module);
+            build->work->modules.push_back(build->module());
             build->work->kernels.push_back(kernel);
             build->work->keys.push_back(build->key);
             build->work->start = start;
@@ -288,7 +300,7 @@ std::optional<sycl::kernel> ProgramBuild::kernel(const named &request) {
         // A binary, or modules of which any may be what the driver refuses: now this one alone.
         if (owner.work != work) continue;
         const auto alone = owner.work = std::make_shared<Work>(Work{
-            owner.queue, {}, {owner.module}, {request.kernel}, {owner.key}, owner.options, true});
+            owner.queue, {}, {owner.module()}, {request.kernel}, {owner.key}, owner.options, true});
         unkept().emplace(alone, owner.keep);
         const ReleasedGil nogil;
         begin(alone);

@@ -19,11 +19,12 @@ namespace sycl_dnn {
 // in any case.
 class ProgramBuild : public std::enable_shared_from_this<ProgramBuild> {
   public:
+    // `module` is its bytes, or a function that writes them, called when they are needed.
     // `find` is called with this when it is started, and returns a key, and the driver's binary of
     // the module before: bytes, empty if there are none, or another build whose bytes have it, too.
     // `keep` is called with the keys of what was built together, and the bytes made of it.
     // `options` are those of the compiler for OpenCL C; SPIR-V has none.
-    ProgramBuild(const sycl::queue &queue, std::string module, py::object find, py::object keep,
+    ProgramBuild(const sycl::queue &queue, py::object module, py::object find, py::object keep,
                  std::optional<std::string> options);
 
     struct named {
@@ -56,15 +57,17 @@ class ProgramBuild : public std::enable_shared_from_this<ProgramBuild> {
     struct Work;
 
   private:
+    const std::string &module();             // runs Python
     void look();                             // once, for a binary; runs Python
     std::shared_ptr<Work> work_of_binary();  // null if there is none, and it must be compiled
     std::optional<sycl::kernel> finished(const std::shared_ptr<Work> &from,
                                          const std::string &name) const;
 
     const sycl::queue queue;
-    const std::string module;
+    const py::object source;
     py::object find, keep;
     const std::optional<std::string> options;
+    std::string written;      // the module, once it is needed
     std::string key, binary;  // what `find` returned, until it is started
     std::shared_ptr<ProgramBuild> other;
     std::shared_ptr<Work> work;  // what builds it, once started; under the GIL

@@ -418,7 +418,8 @@ bool SpirvInterpreter::is_brief(size_t n_visited) const {
 
 bool SpirvInterpreter::may_be_brief(const std::string &module, size_t n_visited) {
     constexpr size_t most_bytes_of_instruction = 64;
-    return n_visited && module.size() / most_bytes_of_instruction <= most_of_brief / n_visited;
+    const size_t n_instructions = std::max<size_t>(1, module.size() / most_bytes_of_instruction);
+    return n_visited && n_instructions <= most_of_brief / n_visited;
 }
 
 void SpirvInterpreter::run(const std::vector<uint64_t> &words, size_t n_groups) const {

@@ -154,14 +154,19 @@ _READERS: dict[str, tuple[Callable[[Node, int], Operation | None], int]] = {
 
 # --- Generated kernels of few elements
 
+#: Of kernels that visit more elements, none is brief (csrc/program/spirv_interpreter.cpp).
+_MOST_VISITED = 1 << 17
+
 
 def _interpreted(node: Node) -> Operation | None:
     """Return a kernel as an operation; None if it is large, or cannot be interpreted."""
-    launches, recipe = launches_of(node.primitive), recipe_of(node.primitive)
-    if not launches or recipe is None or not isinstance(recipe[0], bytes):
+    n_visited = node.primitive.n_visited if launches_of(node.primitive) else 0
+    # Of a large kernel, nobody else may need the module.
+    recipe = recipe_of(node.primitive) if 0 < n_visited <= _MOST_VISITED else None
+    if recipe is None or not isinstance(recipe[0], bytes):
         return None
     module, _, numbers, n_groups, _, facts = recipe
-    if not _is_brief(module, node.primitive.n_visited):
+    if not _is_brief(module, n_visited):
         return None
     data = (module, numbers, n_groups, facts)
     return Operation("kernel", (*node.inputs.values(),), (*node.outputs.values(),), data)

@@ -13,7 +13,6 @@ import hashlib
 import os
 import pickle
 import zlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -106,19 +105,6 @@ def _is_text(arguments: Any) -> bool:
     return all(type(v) in _TEXT or nested_arguments.is_array(v) for v in leaves)
 
 
-def _files(root: str) -> Iterator[str]:
-    """Yield path, size and time of change of each file of a package, in no order."""
-    folders = [root]
-    for folder in folders:
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                if entry.name.endswith((".py", ".so")):
-                    facts = entry.stat()
-                    yield f"{entry.path[len(root) :]} {facts.st_size} {facts.st_mtime_ns}"
-                elif entry.name != "__pycache__" and entry.is_dir():
-                    folders.append(entry.path)
-
-
 def _array_text(array: Any) -> str:
     raw = array.get_array() if hasattr(array, "get_array") else array
     return f"<{type(array).__name__} {array.dtype} {raw.shape} {raw.strides}>"
@@ -127,6 +113,4 @@ def _array_text(array: Any) -> str:
 @functools.cache
 def package() -> str:
     """Return a digest of the package's files and the version of oneDNN."""
-    root = str(Path(__file__).parents[1])
-    facts = (*sorted(_files(root)), str(_core.version()))
-    return hashlib.sha256("\n".join(facts).encode()).hexdigest()
+    return f"{kept_binaries.digest_of(Path(__file__).parents[1])} {_core.version()}"

@@ -12,6 +12,8 @@ import os
 import threading
 import weakref
 from collections import OrderedDict
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import dpctl
@@ -33,13 +35,35 @@ _made: OrderedDict[Any, Any] = OrderedDict()
 _of_files: weakref.WeakValueDictionary[Any, Any] = weakref.WeakValueDictionary()
 
 
-def compiled(queue: Any, source: str | bytes, name: str) -> Any:
+class Module:
+    """A SPIR-V module that is written when it is needed: most kernels become parts of others.
+
+    Parameters
+    ----------
+    name : str
+        Of its kernel; modules of a name are equal.
+    write : callable
+        Returns the module.
+    """
+
+    def __init__(self, name: str, write: Callable[[], bytes]) -> None:
+        self.name, self._write = name, write
+
+    @functools.cached_property
+    def content(self) -> bytes:
+        """The bytes."""
+        module = self._write()
+        listing.write(self.name, module)
+        return module
+
+
+def compiled(queue: Any, source: str | bytes | Module, name: str) -> Any:
     """Compile OpenCL C or SPIR-V for a queue's device; return kernel ``name``, or None.
 
     Parameters
     ----------
     queue : dpctl.SyclQueue
-    source : str or bytes
+    source : str, bytes or Module
         OpenCL C, supported only by OpenCL devices, or a SPIR-V module.
     name : str
 
@@ -51,10 +75,12 @@ def compiled(queue: Any, source: str | bytes, name: str) -> Any:
     """
     if isinstance(source, str) and queue.backend != dpctl.backend_type.opencl:
         return None
-    key = (queue.sycl_context, queue.sycl_device, source)
+    content = (name,) if isinstance(source, Module) else source
+    key = (queue.sycl_context, queue.sycl_device, content)
     with _lock:
         if key not in _made:
-            listing.write(name, source)
+            if not isinstance(source, Module):
+                listing.write(name, source)
             _made[key] = _built(queue, source)
             while len(_made) > _MOST:
                 _made.popitem(last=False)
@@ -65,16 +91,14 @@ def compiled(queue: Any, source: str | bytes, name: str) -> Any:
     return program.get_sycl_kernel(name)
 
 
-def _built(queue: Any, source: str | bytes) -> Any:
+def _built(queue: Any, source: str | bytes | Module) -> Any:
     is_opencl = queue.backend == dpctl.backend_type.opencl
-    if isinstance(source, bytes):
-        text, module, options = source.hex(), source, None
-    else:
-        text, module, options = source, source.encode(), _OPTIONS
-    if is_opencl and (options is None or _is_cpu_with_compiler(queue, text)):
-        find = functools.partial(_found, queue, text)
-        return _core.ProgramBuild(queue, module, find, kept_binaries.keep_together, options)
-    name = kept_binaries.key(queue, text, _OPTIONS) if is_opencl else ""
+    if is_opencl and (not isinstance(source, str) or _is_cpu_with_compiler(queue, source)):
+        find = functools.partial(_found, queue, source)
+        options = _OPTIONS if isinstance(source, str) else None
+        keep = kept_binaries.keep_together
+        return _core.ProgramBuild(queue, lambda: _bytes(source), find, keep, options)
+    name = _key(queue, source) if is_opencl else ""
     binary = kept_binaries.load(name)
     program = None if binary is None else _core.Kernel.program_of_binary(queue, binary)
     if program is None:
@@ -102,16 +126,39 @@ def _is_cpu_with_compiler(queue: Any, source: str) -> bool:
     return _with_compiler[device]
 
 
-def _found(queue: Any, text: str, build: Any) -> tuple[str, Any]:
+def _bytes(source: str | bytes | Module) -> bytes:
+    if isinstance(source, Module):
+        return source.content
+    return source if isinstance(source, bytes) else source.encode()
+
+
+def _key(queue: Any, source: str | bytes | Module) -> str:
+    """Return the name of the file of a kernel, for which no module needs to be written."""
+    if isinstance(source, Module):
+        text = f"{source.name} {_generator()}"
+    else:
+        text = source.hex() if isinstance(source, bytes) else source
+    return kept_binaries.key(queue, text, _OPTIONS)
+
+
+@functools.cache
+def _generator() -> str:
+    """Return a digest of the files that write modules."""
+    return kept_binaries.digest_of(Path(__file__).parent)
+
+
+def _found(queue: Any, source: str | bytes | Module, build: Any) -> tuple[str, Any]:
     """Return the key of a module, and its binary: bytes, or a build of the file that has it."""
-    name = kept_binaries.key(queue, text, _OPTIONS)
+    name = _key(queue, source)
+    if isinstance(source, Module) and listing.is_wanted():
+        _bytes(source)  # although there may be a binary
     content = kept_binaries.load(name) or b""
     file = kept_binaries.file_in(content)
     if not file:
         return name, content
     place = queue.sycl_context, queue.sycl_device, file
     other = _of_files.get(place)
-    if other is not None:
+    if other is not None and other is not build:
         return name, other
     binary = kept_binaries.load(file)
     if binary is None:
@@ -120,10 +167,10 @@ def _found(queue: Any, text: str, build: Any) -> tuple[str, Any]:
     return name, binary
 
 
-def _from_compiler(queue: Any, source: str | bytes) -> Any:
-    if isinstance(source, bytes):
-        return create_program_from_spirv(queue, source)
-    return create_program_from_source(queue, source, _OPTIONS)
+def _from_compiler(queue: Any, source: str | bytes | Module) -> Any:
+    if isinstance(source, str):
+        return create_program_from_source(queue, source, _OPTIONS)
+    return create_program_from_spirv(queue, _bytes(source))
 
 
 def _forget() -> None:

@@ -66,6 +66,24 @@ def key(queue: Any, source: str, options: str) -> str:
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
 
 
+def digest_of(folder: Path) -> str:
+    """Return a digest of the files of a folder of code, by their sizes and times of change."""
+    return hashlib.sha256("\n".join(sorted(_files(str(folder)))).encode()).hexdigest()
+
+
+def _files(root: str) -> Iterator[str]:
+    """Yield path, size and time of change of each file of a folder of code, in no order."""
+    folders = [root]
+    for folder in folders:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.name.endswith((".py", ".so")):
+                    facts = entry.stat()
+                    yield f"{entry.path[len(root) :]} {facts.st_size} {facts.st_mtime_ns}"
+                elif entry.name != "__pycache__" and entry.is_dir():
+                    folders.append(entry.path)
+
+
 def load(name: str) -> bytes | None:
     """Read a cached binary; None if there is no intact file."""
     if not name:

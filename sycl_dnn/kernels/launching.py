@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sycl_dnn import _core, errors
 from sycl_dnn._core import MemoryDesc
 from sycl_dnn.kernels import launches_in_sequence as sequences
-from sycl_dnn.kernels.building import compiled
+from sycl_dnn.kernels.building import Module, compiled
 from sycl_dnn.kernels.fused_elementwise import Form
 from sycl_dnn.kernels.joined_kernels import Launch, facts_of, forms_of, joined_module, joined_name
 from sycl_dnn.kernels.reduction_form import ReductionForm
@@ -83,7 +83,7 @@ class Kernels:
 
 def launched(
     trace: Any,
-    module: bytes,
+    write: Callable[[], bytes],
     name: str,
     inputs: Sequence[Tensor],
     outs: Sequence[Out],
@@ -98,18 +98,19 @@ def launched(
 ) -> list[Tensor]:
     """Record a SPIR-V kernel and return its outputs; not differentiable.
 
-    The kernel's parameters are inputs, outputs, then numbers. The first output may overwrite the
-    input with index ``replaced``; any may overwrite one of the first ``n_elementwise`` inputs in
-    the same layout, whose elements are read before theirs are written. ``n_visited`` is the number
-    of elements that it visits, 0 if it is not known. ``places`` are existing tensors that outputs
-    are written into, None for new ones.
+    ``write()`` returns its module. The kernel's parameters are inputs, outputs, then numbers. The
+    first output may overwrite the input with index ``replaced``; any may overwrite one of the first
+    ``n_elementwise`` inputs in the same layout, whose elements are read before theirs are written.
+    ``n_visited`` is the number of elements that it visits, 0 if it is not known. ``places`` are
+    existing tensors that outputs are written into, None for new ones.
 
     Raises
     ------
     Unimplemented
         The device's compiler rejects the module.
     """
-    kernel = kernel_of(trace, module, name, numbers, n_groups, n_items, form, n_visited)
+    source = Module(name, write)
+    kernel = kernel_of(trace, source, name, numbers, n_groups, n_items, form, n_visited)
     results = new_results(trace, outs)
     if any(place is not None for place in places):
         pairs = zip(results, places, strict=True)
@@ -140,7 +141,15 @@ _recipes: weakref.WeakKeyDictionary[_core.Kernel, tuple[Any, ...]] = weakref.Wea
 
 def recipe_of(kernel: _core.Kernel) -> tuple[Any, ...] | None:
     """Return data from which ``rebuilt`` creates the same kernel; None if there is none."""
-    return _recipes.get(kernel)
+    recipe = _recipes.get(kernel)
+    if recipe is not None and isinstance(recipe[0], Module):
+        recipe = _recipes[kernel] = (recipe[0].content, *recipe[1:])
+    return recipe
+
+
+def is_opencl_c(kernel: _core.Kernel) -> bool:
+    """Whether a kernel was written in OpenCL C."""
+    return kernel in _recipes and isinstance(_recipes[kernel][0], str)
 
 
 def rebuilt(trace: Any, recipe: tuple[Any, ...]) -> _core.Kernel:
@@ -208,8 +217,8 @@ def _kernel_of_facts(
 
 
 def kernel_of(
-    trace: Any, source: str | bytes, name: str, numbers: Sequence[int | float], n_groups: int,
-    n_items: int, form: Form | ReductionForm | None = None, n_visited: int = 0,
+    trace: Any, source: str | bytes | Module, name: str, numbers: Sequence[int | float],
+    n_groups: int, n_items: int, form: Form | ReductionForm | None = None, n_visited: int = 0,
 ) -> _core.Kernel:  # fmt: skip
     """Return a launch of a kernel of OpenCL C, or of a SPIR-V module.
 

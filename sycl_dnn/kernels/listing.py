@@ -28,6 +28,11 @@ _FUNCTIONS = {number: name for name, of in EXTENDED.items() for number in of}
 _EFFECTS = frozenset((62, 224, 246, 247, 249, 250, 253))
 
 
+def is_wanted() -> bool:
+    """Whether ``SYCL_DNN_KERNELS_DIR`` is set."""
+    return bool(os.environ.get(_VARIABLE))
+
+
 def write(name: str, source: str | bytes) -> None:
     """Write a kernel to the folder ``SYCL_DNN_KERNELS_DIR``, if that variable is set.
 

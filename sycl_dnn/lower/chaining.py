@@ -6,8 +6,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from sycl_dnn import _core
+from sycl_dnn.kernels.building import Module
 from sycl_dnn.kernels.chained_stages import ChainForm, chain_module
 from sycl_dnn.kernels.fused_elementwise import name_of
 from sycl_dnn.kernels.fused_reduction import reduction_module
@@ -122,7 +124,7 @@ class Chains:
             self._open.append(_Chain(self._trace, stages))
             return stage.results
         return launched(
-            self._trace, reduction_module(plan.form), name_of(plan.form), stage.operands,
+            self._trace, partial(reduction_module, plan.form), name_of(plan.form), stage.operands,
             stage.outs, [*plan.numbers, *stage.indexed], plan.n_groups,
             plan.form.schedule.n_items, form=plan.form, n_visited=stage.n_visited,
         )  # fmt: skip
@@ -223,9 +225,10 @@ class _Chain:
         if len(stages) == 1:
             (stage,), plan = stages, stages[0].plan
             numbers = [*plan.numbers, *stage.indexed]
+            source = Module(name_of(plan.form), partial(reduction_module, plan.form))
             self._step.primitive = kernel_of(
-                trace, reduction_module(plan.form), name_of(plan.form), numbers, plan.n_groups, 1,
-                plan.form, stages[0].n_visited,
+                trace, source, source.name, numbers, plan.n_groups, 1, plan.form,
+                stages[0].n_visited,
             )  # fmt: skip
             return
         tensors = [*self._inputs(), *self._results()]
@@ -238,8 +241,9 @@ class _Chain:
         for stage in stages:
             _, n_units, *rest = stage.plan.numbers
             numbers += [n_units // self._n_slabs, n_units, *rest, *stage.indexed]
+        source = Module(name_of(form), partial(chain_module, form))
         self._step.primitive = kernel_of(
-            trace, chain_module(form), name_of(form), numbers, -(-self._n_slabs // share), 1,
+            trace, source, source.name, numbers, -(-self._n_slabs // share), 1,
             n_visited=sum(stage.n_visited for stage in stages),
         )  # fmt: skip
 

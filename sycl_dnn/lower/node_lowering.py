@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from sycl_dnn import _core
@@ -472,7 +473,7 @@ class Lowering:
         n_groups = min(n_units, 4 * units(operands[0])) if operands else n_units
         numbers = numbers_of(grid, n_groups, n_units, [*passed_numbers, *indexed, *run])
         return launched(
-            self._trace, module_of(form), name_of(form), operands, outs, numbers, n_groups,
+            self._trace, partial(module_of, form), name_of(form), operands, outs, numbers, n_groups,
             schedule.n_items, n_elementwise=len(reads.inputs), form=form,
             n_visited=math.prod(grid.sizes), places=places,
         )  # fmt: skip

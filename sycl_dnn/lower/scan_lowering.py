@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from sycl_dnn import _core
 from sycl_dnn.kernels.expression import REGISTERS, SCANS
@@ -123,8 +124,8 @@ class ScanLaunch:
         form = ScanForm(*plan.form, self._is_reversed, self._wide, stage)
         numbers = [*plan.numbers, *self._region.indexed]
         return launched(
-            self._region.trace, scan_module(form), name_of(form), [*operands, *states], outs,
-            numbers, plan.n_groups, form.schedule.n_items,
+            self._region.trace, partial(scan_module, form), name_of(form), [*operands, *states],
+            outs, numbers, plan.n_groups, form.schedule.n_items,
         )  # fmt: skip
 
 

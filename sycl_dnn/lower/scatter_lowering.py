@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from sycl_dnn import _core
 from sycl_dnn.ir.node import Shape
@@ -80,6 +81,6 @@ def _launched(
     )  # fmt: skip
     form = plan.form
     return launched(
-        trace, scatter_module(form), form.name, operands, [out], plan.numbers, plan.n_groups,
-        form.schedule.n_items, replaced=2 if base else None,
+        trace, partial(scatter_module, form), form.name, operands, [out], plan.numbers,
+        plan.n_groups, form.schedule.n_items, replaced=2 if base else None,
     )[0]  # fmt: skip

@@ -6,6 +6,7 @@ import sys
 import threading
 import weakref
 from collections import OrderedDict
+from functools import partial
 from pathlib import Path
 
 import dpctl
@@ -15,6 +16,7 @@ import pytest
 
 import sycl_dnn
 from sycl_dnn import _core, errors
+from sycl_dnn import functional as F
 from sycl_dnn import onednn as dnnl
 from sycl_dnn.kernels import building, kept_binaries
 from sycl_dnn.kernels.spirv import Kernel
@@ -129,6 +131,42 @@ def test_the_binary_is_kept_once_and_read(queue):
     again = build_of(queue, b"not SPIR-V", kept, binary)
     assert (filled(queue, launch(again)) == 3).all()
     assert len(kept) == 1
+
+
+def test_modules_are_written_when_they_are_needed(queue):
+    written, kept = [], []
+
+    def write():
+        written.append(3)
+        return module(3)
+
+    kernel = launch(build_of(queue, write, kept))
+    assert written == []
+    for _ in range(2):  # interpreted, then compiled
+        assert (filled(queue, kernel) == 3).all()
+    assert written == [3]
+    known = build_of(queue, lambda: pytest.fail("its binary is known"), kept, kept[0][1])
+    assert (filled(queue, launch(known)) == 3).all()
+
+
+def test_modules_are_known_by_the_names_of_their_kernels(queue, folder, written):
+    def modules(write):
+        return {f"filled_{n}": building.Module(f"filled_{n}", partial(write, n)) for n in (1, 2)}
+
+    assert values(queue, started(queue, modules(lambda n: module(n, f"filled_{n}")))) == [1, 2]
+    forget()
+    known = started(queue, modules(lambda n: pytest.fail(f"the binary of {n} is known")))
+    assert values(queue, known) == [1, 2]
+    assert written == [2]
+
+
+def test_only_kernels_that_remain_are_written(queue, monkeypatch):
+    names = []
+    monkeypatch.setattr(building.listing, "write", lambda name, _: names.append(name))
+    monkeypatch.setattr(building, "_made", OrderedDict())
+    program = sycl_dnn.compile(lambda x: F.tanh(x) * F.exp(x) + F.sin(x) * 0.123)
+    program(dpnp.ones((7, 3), dtype="f4", sycl_queue=queue))
+    assert len(names) == 1
 
 
 def test_a_wrong_binary_is_replaced(queue):

@@ -154,6 +154,15 @@ for n in (1000, 4000):
     assert counted(code).split() == ["0", "1"]
 
 
+def test_kernels_that_visit_few_elements_of_large_arrays_are_interpreted():
+    code = """
+table, i = dpnp.ones((1 << 19, 4), dtype="f4"), dpnp.arange(9)
+a, b = F.embedding(i, table), sycl_dnn.compile(lambda i, t: F.exp(F.embedding(i, t)))(i, table)
+print(n_built(), float(a.sum()), F.sum(b).item() > 97)
+"""
+    assert counted(code) == "0 36.0 True"
+
+
 @pytest.mark.parametrize(("n", "built"), [(2, "0"), (9, "1")])
 def test_equal_kernels_of_a_program_count_together(n, built):
     code = f"""

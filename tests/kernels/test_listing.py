@@ -5,7 +5,8 @@ import dpnp
 import pytest
 
 from sycl_dnn import functional as F
-from sycl_dnn.kernels import building, listing
+from sycl_dnn.call import cache
+from sycl_dnn.kernels import building, launching, listing
 
 #: Calls with one kernel of each generator.
 CALLS = {
@@ -56,6 +57,22 @@ def test_every_instruction_of_a_body_is_listed(name, folder, queue):
         opcodes = [opcode for opcode, _ in listing._instructions(path.read_bytes())]
         body = set(opcodes[opcodes.index(54) :]) - {54, 56}
         assert body <= set(listing._NAMES)
+
+
+def test_kernels_on_disk_are_written_too(folder, queue, tmp_path, monkeypatch):
+    monkeypatch.setenv("SYCL_DNN_CACHE_DIR", str(tmp_path / "cache"))
+
+    def written(x):
+        for path in folder.glob("*"):
+            path.unlink()
+        monkeypatch.setattr(building, "_made", type(building._made)())
+        launching._launches.clear()
+        cache.plans.clear()
+        F.sin(x).asnumpy()
+        return [path.name for path in folder.glob("*.spv")]
+
+    x = dpnp.ones((1500, 1000), dtype="f4", sycl_queue=queue)  # compiled at once
+    assert written(x) == written(x) != []
 
 
 def test_nothing_is_written_without_the_variable(tmp_path, monkeypatch):

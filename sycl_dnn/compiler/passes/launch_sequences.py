@@ -9,7 +9,7 @@ from sycl_dnn.compiler.constant_values import constant_ids
 from sycl_dnn.compiler.passes.joined_launches import MOST_KEPT
 from sycl_dnn.compiler.step_graph import Graph, Node
 from sycl_dnn.kernels.launches_in_sequence import Launch, Source
-from sycl_dnn.kernels.launching import recipe_of, sequence_kernel, units
+from sycl_dnn.kernels.launching import is_opencl_c, recipe_of, sequence_kernel, units
 from sycl_dnn.trace.steps import is_kernel
 from sycl_dnn.trace.values import Storage
 
@@ -48,11 +48,12 @@ def _runs(graph: Graph) -> Iterator[list[Node]]:
 
 def _fits(graph: Graph, node: Node, constant: Collection[int]) -> bool:
     """Whether a node is a kernel of OpenCL C whose groups have one work-item."""
-    recipe = recipe_of(node.primitive) if is_kernel(node.primitive) else None
+    is_text = is_kernel(node.primitive) and is_opencl_c(node.primitive)
+    recipe = recipe_of(node.primitive) if is_text else None
     if recipe is None or node.is_repeated or node.part != (0, 1):
         return False
-    source, _, numbers, _, n_items, facts = recipe
-    if not isinstance(source, str) or n_items != 1 or facts:
+    _, _, numbers, _, n_items, facts = recipe
+    if n_items != 1 or facts:
         return False
     written = [t.storage for t in node.outputs.values()]
     is_own = all(s.argument is None and graph.n_writers(s) == 1 for s in written)
