@@ -8,7 +8,6 @@ has no extension module. The installed files are used instead.
 from __future__ import annotations
 
 import importlib.machinery
-import importlib.metadata
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,8 @@ def _has_extension(folder: Path) -> bool:
 
 
 def _installed_folder() -> Path | None:
+    import importlib.metadata  # takes as long to import as the rest of this package
+
     try:
         files = importlib.metadata.files("sycl_dnn") or ()
     except importlib.metadata.PackageNotFoundError:

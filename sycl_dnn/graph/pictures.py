@@ -6,7 +6,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
-from xml.sax.saxutils import escape
 
 from sycl_dnn.graph.fallbacks import WideStep
 
@@ -125,14 +124,19 @@ def _corner(place: tuple[int, int]) -> tuple[int, int]:
     )
 
 
+def _escaped(text: str) -> str:
+    """Return a text as XML; Python's module for that imports those of the network."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
 def _box(place: tuple[int, int], fill: str, rounding: int, upper: str, lower: str) -> str:
     x, y = _corner(place)
     middle = x + _WIDTH // 2
     return (
         f'<rect x="{x}" y="{y}" width="{_WIDTH}" height="{_HEIGHT}" rx="{rounding}" '
         f'fill="{fill}" stroke="#444"/>'
-        f'<text x="{middle}" y="{y + 18}">{escape(upper)}</text>'
-        f'<text x="{middle}" y="{y + 35}" class="s">{escape(lower)}</text>'
+        f'<text x="{middle}" y="{y + 18}">{_escaped(upper)}</text>'
+        f'<text x="{middle}" y="{y + 35}" class="s">{_escaped(lower)}</text>'
     )
 
 
