@@ -90,19 +90,23 @@ def overwritten_arguments(
     """
     uses, returned = Uses(steps), list(finals)
     used = {id(s) for s in saved} | {id(t.storage) for t in returned}
-    free = [s for s in arguments if id(s) not in used]
+    #: Free arguments by layout and id.
+    alike: dict[Any, dict[int, Storage]] = {}
+    for argument in arguments:
+        if id(argument) not in used:
+            alike.setdefault(argument.desc, {})[id(argument)] = argument
     results = {id(t.storage): t for t in returned if _is_whole_result(t, uses)}
     overwritten: dict[int, Storage] = {}
     # First arguments that the same step replaces, then any that are no longer needed.
-    for is_eligible in (uses.is_replaced, lambda result, arguments: True):
+    for is_replaced in (True, False):
         for key, result in results.items():
-            if key in overwritten:
-                continue
-            for argument in free:
-                if uses.may_take(result, argument) and is_eligible(result, argument):
-                    overwritten[key] = argument
-                    free.remove(argument)
-                    break
+            candidates = alike.get(result.desc, {})
+            step = uses.steps[uses.first_write[key]]
+            read = [id(t.storage) for t in step.inputs.values()] if is_replaced else candidates
+            fits = (n for n in read if n in candidates and uses.may_take(result, candidates[n]))
+            number = None if key in overwritten else next(fits, None)
+            if number is not None:
+                overwritten[key] = candidates.pop(number)
     return overwritten
 
 
