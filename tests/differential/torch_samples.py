@@ -202,7 +202,7 @@ class Sample:
             if isinstance(value, torch.Tensor):
                 wanted = dtype if value.is_floating_point() else _complex_of(dtype)
                 is_changed = dtype and (value.is_floating_point() or value.is_complex())
-                return value.detach().to(wanted if is_changed else None, copy=True)
+                return value.detach().to(wanted if is_changed else value.dtype, copy=True)
             own = getattr(torch, self.dtype)
             return dtype if dtype and isinstance(value, torch.dtype) and value is own else value
 
@@ -300,8 +300,9 @@ def samples(
 
 
 @functools.lru_cache(maxsize=1)
-def _drawn(info: Any, dtype: str, kind: str, count: int) -> list[Any]:
+def _drawn(name: str, dtype: str, kind: str, count: int) -> list[Any]:
     """Return the first samples of an operator, of which some take seconds."""
+    (info,) = infos([name])
     torch.manual_seed(0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -315,7 +316,7 @@ def samples_of(
     """Yield the samples of one operator, none if there is no such function here."""
     if (method_of if way == "method" else function_of)(info) is None:
         return
-    drawn = _drawn(info, dtype, kind, 3000 if limit is None else 100 * limit)
+    drawn = _drawn(name_of(info), dtype, kind, 3000 if limit is None else 100 * limit)
     if way == "method":
         drawn = [s for s in drawn if isinstance(s.input, torch.Tensor)]
     step = 1 if limit is None else max(1, -(-len(drawn) // limit))
