@@ -83,7 +83,7 @@ ACCEPTED = (
     Exceptional("a number in place of an array",
                 "", "__radd__ __rand__ __rdiv__ __rmod__ __rmul__ __ror__ __rpow__ __rsub__ "
                 "__rxor__ atan2 clamp_max clamp_min copysign eq fmax fmin fmod ge gt le "
-                "logical_and logical_or logical_xor lt max min maximum minimum ne"),
+                "ldexp logical_and logical_or logical_xor lt max min maximum minimum ne rsub"),
     Exceptional("no call reads values: NaN, or nothing is written", "out of bounds|negative|"
                 "inf|invalid multinomial|sum of probabilities", "gather scatter scatter_add cov "
                 "multinomial"),
