@@ -135,7 +135,7 @@ class ASGD(Optimizer):
         eta = F.where(o.is_first, o.lr, slots["eta"])
         p = F.sub(F.mul(p, F.sub(1.0, F.mul(eta, o.lambd))), F.mul(g, eta))
         ax = F.add(slots["ax"], F.mul(F.sub(p, slots["ax"]), o.share))
-        return p, {"ax": ax, "eta": o.after}
+        return p, {"ax": ax, "eta": F.astype(o.after, str(o.t.dtype))}
 
 
 @rule(1e-2, "``torch.optim.Rprop``; Riedmiller and Braun, 1993.", etas=(0.5, 1.2),

@@ -301,10 +301,8 @@ def _vmap(c: Comparison) -> None:
         )
 
 
-WAYS = {
-    "vjp": _first, "compiled": _compiled, "dense": _dense, "repeated": _repeating,
-    "second": _second, "jvp": _jvp, "vmap": _vmap,
-}  # fmt: skip
+WAYS = {"vjp": _first, "compiled": _compiled, "dense": _dense, "repeated": _repeating,
+        "second": _second, "jvp": _jvp, "vmap": _vmap}  # fmt: skip
 
 
 def differences(sample: Sample, ways: str = " ".join(WAYS)) -> list[str]:
