@@ -50,7 +50,7 @@ class Native:
 
         def leaf(v: Any) -> Any:
             if _is_float(v):
-                return next(rest)
+                return next(rest).clone()  # torch may write to statistics
             if isinstance(v, torch.Tensor):
                 return v.detach().clone()
             return self.dtype if v is own else v

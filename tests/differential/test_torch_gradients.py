@@ -36,6 +36,7 @@ QUIRKS = (
     ("kthvalue topk sort argsort msort", "^gradient of repeated", "the choice of equal elements"),
     ("", "^gradient of repeated.*singular", "matrices of equal columns"),
     ("linalg pinverse", "^gradient of repeated.*special value", "matrices of equal columns"),
+    ("special.ndtr", "^vmap", "torch rounds small probabilities to 0"),
     ("special.entr", "^jvp.*special value", "of negative numbers NaN in one mode of torch's"),
     ("nn.functional.nll_loss nn.functional.cross_entropy", "^jvp.*weight=",
      "torch has no derivative of class weights"),
