@@ -46,7 +46,7 @@ def test_gradients(ones):
 
 
 def test_a_call_that_is_repeated_in_cpp(ones):
-    x = ones(3, 7)
+    x = ones(30, 40)  # fewer elements would be a kernel
     F.tanh(x)
     hits = sycl_dnn.cache.plans.calls.hits
     with sycl_dnn.profile() as p:

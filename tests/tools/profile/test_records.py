@@ -79,8 +79,8 @@ def test_values_are_the_same(timed, wait):
 
 
 def test_clocks(ones):
-    plain = dpnp.ones((4, 4), dtype="f4", sycl_queue=dpctl.SyclQueue(usable_devices("cpu")[0]))
-    expected = [(ones(4, 4), False, "host_task"), (plain, False, ""), (plain, True, "wall")]
+    plain = dpnp.ones((30, 40), dtype="f4", sycl_queue=dpctl.SyclQueue(usable_devices("cpu")[0]))
+    expected = [(ones(30, 40), False, "host_task"), (plain, False, ""), (plain, True, "wall")]
     for x, wait, clock in expected:
         with sycl_dnn.profile(wait=wait) as p:
             F.tanh(x)
@@ -105,12 +105,12 @@ def test_errors_end_the_block(ones):
 
     def fail():
         with p:
-            F.tanh(ones(4, 4))
+            F.tanh(ones(30, 40))
             raise KeyError
 
     with pytest.raises(KeyError):
         fail()
-    F.tanh(ones(4, 4))
+    F.tanh(ones(30, 40))
     assert not _core.is_recording()
     assert not _core.is_recording_waits()
     assert names(p) == ["eltwise_forward"]
@@ -161,7 +161,7 @@ def test_the_limit_is_kept_and_the_rest_counted(ones):
 
 
 def test_more_records_than_are_left_open(ones):
-    x = ones(4, 4)
+    x = ones(30, 40)
     F.tanh(x)
     with sycl_dnn.profile() as p:
         for _ in range(1500):
