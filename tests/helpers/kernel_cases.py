@@ -55,16 +55,11 @@ def error(actual, expected):
 
 
 def kernels_of(function, *arrays, mode="always"):
-    """Return the names of a call's kernels, also of those of few elements, which a host task is."""
+    """Return the names of a call's kernels."""
     with sycl_dnn.kernel_mode(mode), sycl_dnn.profile() as found:
         function(*arrays)
-    return [record.name for record in found.records if _is_of_kernel(record)]
-
-
-def _is_of_kernel(record):
-    kind = getattr(record, "implementation", "")
-    is_other_work = kind == "host" and record.name.startswith(("copy_", "host_sequence"))
-    return kind in ("opencl", "host") and not is_other_work
+    kinds = ("opencl", "interpreted")
+    return [r.name for r in found.records if getattr(r, "implementation", "") in kinds]
 
 
 def of_nodes(definition, *arrays, **options):
