@@ -88,10 +88,11 @@ print(np.isclose(float(change), float((grad * direction).sum()), 1e-2))
 def test_threads(properties):
     code = f"""
 import threading
-wrong = []
+wrong, options = [], {{}} if {properties!r} is None else {{"property": {properties!r}}}
+# Here: the first arrays that threads make at once can block each other in dpnp.
+arrays = [dpnp.full(50, n, dtype="f4", sycl_queue=dpctl.SyclQueue(**options)) for n in range(8)]
 def run(number):
-    queue = dpctl.SyclQueue() if {properties!r} is None else dpctl.SyclQueue(property="in_order")
-    x = dpnp.full(50, number, dtype="f4", sycl_queue=queue)
+    x = arrays[number]
     for i in range(300):
         y = F.mul(F.add(x, float(i)), F.sum(x))
         if i % 50 == 0 and not np.allclose(y.asnumpy(), (number + i) * 50 * number):

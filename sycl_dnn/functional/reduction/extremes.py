@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -10,6 +11,8 @@ import dpnp
 
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.binary import maximum, minimum
+from sycl_dnn.functional.arithmetic.comparison import ne
+from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.reduction.sums import (
     ALL,
     axes_of,
@@ -123,7 +126,11 @@ def _logical(name: str, operation: Operation, x: Tensor, dim: Any, keepdim: bool
     reduces_none = isinstance(dim, (tuple, list)) and not dim  # unlike sums, as in torch
     axes = () if reduces_none else axes_of(name, dim, len(x.shape))
     dtype = "uint8" if x.dtype == "uint8" else "bool"
-    return by_kernel(operation, x, axes, keepdim, dtype=dtype)
+    if math.prod(x.shape[a] for a in axes) != 1:
+        return by_kernel(operation, x, axes, keepdim, dtype=dtype)
+    # Nothing to combine, which compilers of GPU kernels have got wrong for ``all``.
+    kept = [n for a, n in enumerate(x.shape) if keepdim or a not in axes]
+    return reshape(converted(ne(x, 0), dtype), tuple(kept))
 
 
 _TRUTH = {

@@ -171,6 +171,16 @@ def test_no_axes_are_truth_of_each_element(shape, dtype, queue):
             np.testing.assert_array_equal(dpnp.asnumpy(found), x != 0)
 
 
+@pytest.mark.parametrize("shape", [(6, 1), (2, 1, 3), (1,), (1, 1)])
+def test_truth_along_axes_of_one_element(shape, queue):
+    x = (np.arange(math.prod(shape)) % 3).reshape(shape).astype("f4")
+    axis = shape.index(1)
+    for function in (F.all, F.any):
+        for keepdim in (False, True):
+            found = function(dpnp.asarray(x, sycl_queue=queue), axis, keepdim)
+            np.testing.assert_array_equal(dpnp.asnumpy(found), x.any(axis, keepdims=keepdim))
+
+
 @pytest.mark.parametrize("name", ["max", "min", "argmax", "argmin"])
 def test_indices_of_empty_arrays(name, queue):
     x = dpnp.zeros((3, 0), dtype="float32", sycl_queue=queue)
