@@ -46,6 +46,7 @@ TestCases = checked(CASES, sweep=2, may_be_slow=True)
 
 
 def _matrices(shape, queue, dtype="f4"):
+    wide_dtypes.need(dtype, queue)
     return dpnp.asarray(np.random.default_rng(0).normal(size=shape).astype(dtype), sycl_queue=queue)
 
 
