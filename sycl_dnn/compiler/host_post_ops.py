@@ -11,9 +11,9 @@ from sycl_dnn._core import data_type
 from sycl_dnn.compiler.step_graph import Node, has_only_post_ops
 from sycl_dnn.trace.values import Tensor
 
-#: Elements of a kernel, times its functions such as exponentials and one, up to which one thread
+#: Elements of a result, times its functions such as logarithms and one, up to which one thread
 #: computes them faster than a launch takes.
-MAX_INTERPRETED = 1 << 11
+_MAX_OF_FUNCTIONS = 1 << 11
 #: Functions that are computed number by number: as many elements as of an interpreted kernel.
 _COSTLY = frozenset((A.eltwise_log, A.eltwise_pow, A.eltwise_soft_relu))
 #: Arguments of a post-op that adds the previous result.
@@ -57,7 +57,7 @@ def with_post_ops(
         functions.append((algorithm, float(is_whole), 0.0, len(inputs) + len(operands)))
         operands.append(operand)
     n_costly = sum(algorithm in _COSTLY for algorithm, *_ in functions)
-    if n_costly and node.dst.size * (1 + n_costly) > MAX_INTERPRETED:
+    if n_costly and node.dst.size * (1 + n_costly) > _MAX_OF_FUNCTIONS:
         return None
     data = sizes, tuple(functions), numbers
     return Operation(kind, (*inputs, *operands), (node.dst,), data)

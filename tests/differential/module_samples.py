@@ -20,7 +20,7 @@ from torch.testing._internal.common_utils import noncontiguous_like
 
 import sycl_dnn
 from differential import torch_samples
-from differential.torch_samples import dtype_name, from_torch, is_array, to_torch
+from differential.torch_samples import from_torch, is_array, leaf, to_torch
 from sycl_dnn import functional as F  # noqa: N812
 from sycl_dnn import nn, tree
 
@@ -80,15 +80,10 @@ def samples_of(info: Any, dtype: str, *, limit: int | None = None) -> Iterator[M
 
 def _argument(value: Any) -> Any:
     """Return an argument of torch's as one of this package."""
-    if isinstance(value, torch.Tensor):
-        return from_torch(value)
-    if isinstance(value, torch.dtype):
-        return dtype_name(value)
     if isinstance(value, torch.nn.TransformerEncoderLayer):
         return _layer(value)
-    if callable(value):
-        return getattr(F, value.__name__)
-    return value
+    own = leaf(value)
+    return getattr(F, value.__name__) if own is value and callable(value) else own
 
 
 def _layer(layer: Any) -> Any:

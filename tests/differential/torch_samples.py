@@ -139,7 +139,8 @@ def from_torch(tensor: torch.Tensor) -> Any:
     return Array(data, name) if name == "bfloat16" else data
 
 
-def _leaf(value: Any) -> Any:
+def leaf(value: Any) -> Any:
+    """Return a tensor, dtype or distance of torch's as one of this package; all else as it is."""
     if isinstance(value, torch.Tensor):
         return from_torch(value)
     if isinstance(value, torch.dtype):
@@ -275,7 +276,7 @@ def converted(info: Any, dtype: str, number: int, sample: Any, *, way: str = "fu
     function = (method_of if way == "method" else function_of)(info)
     assert function is not None
     kwargs = {k: v for k, v in sample.kwargs.items() if k not in _IGNORED}
-    args, kwargs = _mapped(((sample.input, *sample.args), kwargs), _leaf)
+    args, kwargs = _mapped(((sample.input, *sample.args), kwargs), leaf)
     if way == "function" and info.name in _ARGUMENTS:
         args = _ARGUMENTS[info.name](*args)
     return Sample(name_of(info), dtype, number, function, args, kwargs, info, sample)

@@ -350,10 +350,10 @@ def arange(
                                     else "float32"))  # fmt: skip
     count = _count(start, end, step)
     if not (dtypes.is_float(dtype) or dtypes.is_complex(dtype)):  # cut off as torch does
-        start, end, step = int(start), int(end), int(step)
+        start, end, given, step = int(start), int(end), step, int(step)
         if dtype == "int64":
             if not step:
-                raise ValueError("arange: step must be at least 1 in size for int64")
+                raise ValueError(f"arange: step must be at least 1 in size for int64, got {given}")
             count = _count(start, end, step)
     return created("arange", (count,), device, _steps, count, start, step, dtype)
 

@@ -371,7 +371,8 @@ def cross_entropy(
             raise ValueError(f"{name}: target must have shape {input.shape}, got {target.shape}")
         if ignore_index >= 0:
             raise ValueError(
-                f"{name}: ignore_index must go with class indices; target has probabilities"
+                f"{name}: ignore_index must be left out if target has probabilities, got "
+                f"{ignore_index}"
             )
     else:
         _check_indices(name, input, target)
