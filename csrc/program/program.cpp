@@ -226,18 +226,18 @@ void Program::submit(const Stream &stream, frame &f, std::vector<sycl::event> &d
     const auto is_launch = [&](const step &s) {
         return s.kernel && s.kernel->is_launched() && (launches || !s.kernel->is_brief());
     };
-    for (size_t i = start; i < steps.size(); ++i) {
+    for (size_t i = start, end; i < steps.size(); i = end) {
         // Intel's CPU runtime gives a kernel that has to wait for another one to a second thread,
         // which takes 50 us. A thread that waits for a kernel executes it.
         if (is_cpu && i && is_launch(steps[i]) && is_launch(steps[i - 1])) last.wait();
-        const size_t end = launches || profile::is_on() ? i : end_of_brief(i);
-        if (end > i + 1) {
-            Kernel::BriefWork all;
-            for (; i < end; ++i) steps[i].kernel->add_to(all, f.args[i]);
-            last = Kernel::submit(stream.flight->queue, std::move(all), depends);
-            --i;
-        } else
+        end = launches || profile::is_on() ? i + 1 : std::max(i + 1, end_of_brief(i));
+        if (end == i + 1) {
             last = submit_step(i, stream, f, depends, launches);
+        } else {
+            Kernel::BriefWork all;
+            for (size_t j = i; j < end; ++j) steps[j].kernel->add_to(all, f.args[j]);
+            last = Kernel::submit(stream.flight->queue, std::move(all), depends);
+        }
         f.last_use = last;
         lane.moved(last);
         depends.assign(1, last);

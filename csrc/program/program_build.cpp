@@ -201,6 +201,7 @@ std::shared_ptr<const SpirvInterpreter> ProgramBuild::first_run() {
 
 std::shared_ptr<const SpirvInterpreter> ProgramBuild::brief(size_t n_visited) {
     if (options || chosen_interpretation() == interpretation::never) return nullptr;
+    // First without the module, which then need not be written.
     if (!queue.get_device().is_cpu() || !SpirvInterpreter::may_be_brief({}, n_visited) ||
         !SpirvInterpreter::may_be_brief(module(), n_visited))
         return nullptr;

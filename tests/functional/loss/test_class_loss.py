@@ -155,7 +155,5 @@ def test_the_mean_of_a_small_loss_is_one_kernel(dtype, queue):
 
 def test_probabilities_have_no_class_to_ignore(queue):
     x = dpnp.zeros((2, 3), dtype="f4", sycl_queue=queue)
-    with pytest.raises(
-        ValueError, match="ignore_index must be left out .* got 1"
-    ):
+    with pytest.raises(ValueError, match="ignore_index must be left out .* got 1"):
         F.cross_entropy(x, x, ignore_index=1)
