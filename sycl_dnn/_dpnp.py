@@ -246,13 +246,25 @@ class _OnHost:
 
     def __init__(self, array: Any) -> None:
         self._array = array
-        self.__array_interface__ = {
-            "shape": array.shape,
-            "typestr": array.dtype.str,
-            "data": (address(array), not array.flags.writable),
-            "strides": tuple(s * array.itemsize for s in array.strides),
-            "version": 3,
-        }
+        strides = tuple(s * array.itemsize for s in array.strides)
+        data = (address(array), not array.flags.writable)
+        self.__array_interface__ = _interface(data, array.shape, array.dtype.str, strides)
+
+
+class _Address:
+    """Memory as NumPy accepts it."""
+
+    def __init__(self, interface: dict[str, Any]) -> None:
+        self.__array_interface__ = interface
+
+
+def _interface(data: tuple[int, bool], shape: Any, dtype: str, strides: Any) -> dict[str, Any]:
+    return {"data": data, "shape": shape, "typestr": dtype, "strides": strides, "version": 3}
+
+
+def host_array(address: int, shape: Any, dtype: str, strides: Any) -> np.ndarray:
+    """Return a NumPy array over memory that the caller keeps alive; strides are in bytes."""
+    return np.asarray(_Address(_interface((address, False), shape, dtype, strides)))
 
 
 def is_readable(array: Any) -> bool:

@@ -104,6 +104,15 @@ void InFlight::bound_steps(const sycl::event &last, size_t most, bool polls) {
         sycl::event(last).wait();
 }
 
+sycl::queue InFlight::in_order_queue() {
+    std::lock_guard<std::mutex> lock(guard);
+    if (!in_order) {
+        const sycl::property_list properties{sycl::property::queue::in_order()};
+        in_order.emplace(queue.get_context(), queue.get_device(), properties);
+    }
+    return *in_order;
+}
+
 std::vector<sycl::event> InFlight::events_of_all() {
     std::lock_guard<std::mutex> lock(guard);
     std::vector<sycl::event> events;
@@ -124,8 +133,15 @@ void InFlight::drain() {
 
 bool InFlight::finish(std::try_to_lock_t) const {
     std::unique_lock<std::mutex> lock(*finishing, std::try_to_lock);
-    if (lock) sycl::queue(queue).wait();
-    return lock.owns_lock();
+    if (!lock) return false;
+    sycl::queue(queue).wait();
+    std::optional<sycl::queue> other;
+    {
+        std::lock_guard<std::mutex> reading(guard);
+        other = in_order;
+    }
+    if (other) other->wait();
+    return true;
 }
 
 bool InFlight::is_time_to_prune(size_t nbytes) {

@@ -6,6 +6,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <sycl/sycl.hpp>
 #include <vector>
 
@@ -62,6 +63,8 @@ class InFlight {
     // Counts a step of a program that ends with `last`, and waits for it if `most` steps were
     // submitted since the last wait. Call without the GIL.
     void bound_steps(const sycl::event &last, size_t most, bool polls);
+    // A queue in order of the same device and context, for work that the caller waits for.
+    sycl::queue in_order_queue();
 
     // Measured optimum on 2 cores; see benchmarks/README.md.
     static constexpr size_t most_on_cpu = 8;
@@ -85,8 +88,9 @@ class InFlight {
     // Held while waiting for the whole queue: two threads in OpenCL's clFinish crash the process.
     const std::shared_ptr<std::mutex> finishing = std::make_shared<std::mutex>();
     std::atomic<size_t> ahead{0};  // steps of programs since the last wait
-    std::mutex guard;
+    mutable std::mutex guard;
     std::deque<entry> entries;
+    std::optional<sycl::queue> in_order;
     size_t added = 0, added_bytes = 0;  // since the last pruning
 };
 

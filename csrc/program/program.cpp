@@ -217,22 +217,53 @@ size_t Program::run_at_once(const Stream &stream, const frame &f,
     return n_brief;
 }
 
+// SYCL takes quadratic time for long sequences that nobody waits for.
+static constexpr size_t most_joined = 32;
+
+size_t Program::end_of_launches(size_t index, bool launches_brief) const {
+    const auto is_launch = [&](const step &s) {
+        return s.kernel && s.kernel->is_launched() && (launches_brief || !s.kernel->is_brief());
+    };
+    while (index < steps.size() && is_launch(steps[index])) ++index;
+    return index;
+}
+
+// Intel's CPU runtime gives a kernel that has to wait for another one to a second thread, which
+// takes 50 us. A thread that waits for a kernel executes it, and those before it on a queue in
+// order. The last one is on the queue of the stream, for which others may wait.
+void Program::submit_launches(size_t first, size_t end, const Stream &stream, frame &f,
+                              std::vector<sycl::event> &depends, sycl::event &last,
+                              bool launches_brief) const {
+    const bool is_joined = !profile::is_on() && !stream.flight->queue.is_in_order();
+    for (size_t i = first; i < end; ++i) {
+        const bool is_last = i + 1 == end, is_apart = is_joined && !is_last;
+        const bool waits = !is_apart || (i - first) % most_joined == 0;
+        if (i > first && waits) last.wait();
+        if (is_apart) {
+            const AddressTable *table = f.tables[i] ? &*f.tables[i] : nullptr;
+            last = steps[i].kernel->submit(stream.flight->in_order_queue(), f.args[i], table,
+                                           depends, launches_brief);
+        } else {
+            last = submit_step(i, stream, f, depends, launches_brief);
+        }
+        depends.assign(is_last, last);
+    }
+}
+
 void Program::submit(const Stream &stream, frame &f, std::vector<sycl::event> &depends,
                      sycl::event &last) const {
     const size_t start = run_at_once(stream, f, depends);
     if (start == steps.size()) return;
     HostLane lane(*stream.flight, has_host_tasks());
-    const bool is_cpu = stream.flight->is_cpu, launches = launches_brief(stream, depends);
-    const auto is_launch = [&](const step &s) {
-        return s.kernel && s.kernel->is_launched() && (launches || !s.kernel->is_brief());
-    };
+    const bool launches = launches_brief(stream, depends);
     for (size_t i = start, end; i < steps.size(); i = end) {
-        // Intel's CPU runtime gives a kernel that has to wait for another one to a second thread,
-        // which takes 50 us. A thread that waits for a kernel executes it.
-        if (is_cpu && i && is_launch(steps[i]) && is_launch(steps[i - 1])) last.wait();
-        end = launches || profile::is_on() ? i + 1 : std::max(i + 1, end_of_brief(i));
+        const size_t launched = stream.flight->is_cpu ? end_of_launches(i, launches) : i;
+        const size_t brief = launches || profile::is_on() ? i : end_of_brief(i);
+        end = std::max({launched, brief, i + 1});
         if (end == i + 1) {
             last = submit_step(i, stream, f, depends, launches);
+        } else if (end == launched) {
+            submit_launches(i, end, stream, f, depends, last, launches);
         } else {
             Kernel::BriefWork all;
             for (size_t j = i; j < end; ++j) steps[j].kernel->add_to(all, f.args[j]);

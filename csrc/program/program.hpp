@@ -86,6 +86,12 @@ class Program {
                        const std::vector<sycl::event> &depends) const;
     // The end of the brief steps from one on, which are one host task.
     size_t end_of_brief(size_t index) const;
+    // The end of the kernels from one on that the driver runs.
+    size_t end_of_launches(size_t index, bool launches_brief) const;
+    // Submits two or more of them on a CPU.
+    void submit_launches(size_t first, size_t end, const Stream &stream, frame &f,
+                         std::vector<sycl::event> &depends, sycl::event &last,
+                         bool launches_brief) const;
     // Whether brief kernels are launched nevertheless, if not run at once.
     bool launches_brief(const Stream &stream, const std::vector<sycl::event> &depends) const;
     // Whether there are steps that run on a thread of SYCL's pool: kernels have the driver's.

@@ -23,6 +23,8 @@ from sycl_dnn.trace import functions
 from sycl_dnn.trace.module_arrays import with_methods
 from sycl_dnn.trace.torch_methods import adjoint as adjoint
 from sycl_dnn.trace.torch_methods import alias
+from sycl_dnn.trace.trace_state import running_trace
+from sycl_dnn.trace.values import Tensor
 
 clip, concat, concatenate, moveaxis = F.clamp, F.cat, F.cat, F.movedim
 conj_physical = F.conj
@@ -63,10 +65,11 @@ def _check_rank(name: str, rank: int, **arguments: Any) -> None:
 
 
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
-    """Return an array unchanged; convert numbers and nested lists."""
+    """Return an array, with torch's methods in a traced function; convert numbers and lists."""
     if not hasattr(data, "shape") or isinstance(data, np.ndarray):
         return with_methods(F.tensor(data, dtype=dtype, device=device))
-    return data if dtype is None else F.astype(data, dtype)
+    array, trace = data if dtype is None else F.astype(data, dtype), running_trace()
+    return array if trace is None or isinstance(array, Tensor) else trace.capture(array)
 
 
 def clone(input: Any, *, memory_format: Any = None) -> Any:

@@ -12,11 +12,12 @@ import numpy as np
 from dpctl.memory import USMAllocationError
 
 from sycl_dnn import _core
-from sycl_dnn._dpnp import place, view
+from sycl_dnn._dpnp import host_array, place, view
 from sycl_dnn.errors import OutOfMemory, Unimplemented
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.program.constants import Constants
 from sycl_dnn.program.donation import are_alone, overwritten_arguments
+from sycl_dnn.program.place import synchronize
 from sycl_dnn.program.segments import (
     Segment,
     live_steps,
@@ -25,7 +26,7 @@ from sycl_dnn.program.segments import (
     stretches,
 )
 from sycl_dnn.program.step_order import freeing_early, touched
-from sycl_dnn.trace import allocation, array_writes, profile_notes
+from sycl_dnn.trace import allocation, array_writes, layout, profile_notes
 from sycl_dnn.trace.allocation import wrap
 from sycl_dnn.trace.array import wrapped
 from sycl_dnn.trace.frozen import Frozen, Seed
@@ -74,6 +75,51 @@ class StartingCall(WritingCall):
 def _place(array: Any, offset: int) -> tuple[Any, int]:
     memory, start = place(array)
     return memory, start + offset
+
+
+class HostCall(WritingCall):
+    """A stage that NumPy computes in the memory of a CPU's arrays: a function with ``on_host``.
+
+    ``function.on_host(*arrays)`` returns new arrays. The call waits for earlier work, as dpnp's
+    own functions do that raise errors about values.
+    """
+
+    def __init__(self, step: ArrayStep, registers: Mapping[int, int]) -> None:
+        super().__init__(step, registers)
+        self._name = profile_notes.name_of(step.function)
+        self._forms = [
+            [_form(t, t.strides) for t in step.inputs.values()],
+            [_form(t, layout.row_major_strides(t.shape)) for t in step.outputs.values()],
+        ]
+
+    def run(self, registers: list[Any], queue: Any, stream: Any) -> None:
+        """Compute."""
+        reads, writes = (
+            [host_array(memory._pointer + offset, *form) for (memory, offset), form in
+             zip(places, forms, strict=True)]
+            for places, forms in zip(self._places(registers), self._forms, strict=True)
+        )  # fmt: skip
+        synchronize(queue)
+        on_host = self.function.on_host
+        results = profile_notes.array_call(self._name, lambda: on_host(*reads), reads, queue)
+        results = results if isinstance(results, tuple) else (results,)
+        for array, result in zip(writes, results, strict=True):
+            array[...] = result
+
+
+def _form(tensor: Tensor, strides: Any) -> tuple[Any, str, Any]:
+    """Return shape, type and strides in bytes."""
+    dtype = np.dtype(dtypes.array_dtype(tensor.dtype))
+    return tensor.shape, dtype.str, tuple(s * dtype.itemsize for s in strides)
+
+
+def _writing_class(step: ArrayStep) -> type[WritingCall] | None:
+    """Return the class of a call that writes to existing arrays; None if it returns new ones."""
+    if starts_early(step):
+        return StartingCall
+    if hasattr(step.function, "run_into"):
+        return WritingCall
+    return HostCall if hasattr(step.function, "on_host") else None
 
 
 class ArrayCall:
@@ -270,19 +316,15 @@ class Executable:
                 is_new = id(tensor.storage) not in self._registers
                 if is_new and (id(tensor.storage) in needed or isinstance(step, ArrayStep)):
                     register = self.register(tensor.storage)
-                    if isinstance(step, Step) or hasattr(step.function, "run_into"):
+                    if isinstance(step, Step) or _writing_class(step):
                         blank_tensor = self._shown.get(id(tensor.storage), _whole(tensor))
                         self.blanks.append((register, allocation.blank_of(blank_tensor)))
 
     def _stage(
         self, engine: Any, group: list[Step] | ArrayStep, keeps_order: bool
     ) -> Segment | ArrayCall | WritingCall:
-        if isinstance(group, ArrayStep) and starts_early(group):
-            return StartingCall(group, self._registers)
-        if isinstance(group, ArrayStep) and hasattr(group.function, "run_into"):
-            return WritingCall(group, self._registers)
         if isinstance(group, ArrayStep):
-            return ArrayCall(group, self._registers)
+            return (_writing_class(group) or ArrayCall)(group, self._registers)
         steps = group if keeps_order else freeing_early(group, self._registers)
         return Segment(engine, steps, self._registers)
 

@@ -16,8 +16,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from sycl_dnn import _core
-from sycl_dnn.trace import layout, policy
+from sycl_dnn.trace import functions, layout, policy
 from sycl_dnn.trace.recording import Trace
+from sycl_dnn.trace.slices import WHOLE, Part, Slice
 from sycl_dnn.trace.steps import Entry, Out
 from sycl_dnn.trace.values import Tensor, alias
 
@@ -124,7 +125,10 @@ def _by_rule(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grad
 
 @rule_for("view")
 def _of_view(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
-    return {"src": entry.params["rule"](grads["dst"])}
+    (source,), rule, dy = entry.inputs.values(), entry.params["rule"], grads["dst"]
+    if isinstance(rule, Slice):
+        return {"src": functions.sum_of_parts(source, None, [Part(dy, rule.cuts)])}
+    return {"src": rule(dy)}
 
 
 @rule_for("convert")
@@ -238,6 +242,47 @@ def leaves_of(tape: list[Entry], roots: Iterable[Tensor]) -> list[Tensor]:
 # --- The reverse pass over a tape
 
 
+class _Gradients:
+    """The gradients that a reverse pass has found so far, by tensor.
+
+    Those of slices are kept apart until all are known: one step adds them, and parts that lie
+    beside each other need no addition.
+    """
+
+    def __init__(self, trace: Trace, seeds: Mapping[int, Tensor]) -> None:
+        self._trace, self._wholes = trace, dict(seeds)
+        self._parts: dict[int, list[Part]] = {}
+
+    def has(self, tensor: Tensor) -> bool:
+        """Whether a tensor has a gradient."""
+        return id(tensor) in self._wholes or id(tensor) in self._parts
+
+    def add(self, tensor: Tensor, gradient: Tensor) -> None:
+        """Add to the gradient of a tensor."""
+        accumulate(self._wholes, tensor, gradient)
+
+    def add_parts(self, tensor: Tensor, parts: list[Part]) -> None:
+        """Add to slices of the gradient of a tensor."""
+        self._parts.setdefault(id(tensor), []).extend(parts)
+
+    def take_parts(self, tensor: Tensor) -> list[Part]:
+        """Remove the gradient of a tensor; return it as parts."""
+        parts, whole = self._parts.pop(id(tensor), []), self._wholes.pop(id(tensor), None)
+        return parts if whole is None else [Part(whole, (WHOLE,) * tensor.ndim), *parts]
+
+    def take(self, tensor: Tensor) -> Tensor:
+        """Remove the gradient of a tensor, which it has, and return it."""
+        parts = self._parts.pop(id(tensor), None)
+        if parts is None:
+            return self._wholes.pop(id(tensor))
+        whole = self._wholes.pop(id(tensor), None)
+        start = len(self._trace.tape)
+        total = functions.sum_of_parts(tensor, whole, parts)
+        for entry in self._trace.tape[start:]:
+            entry.function = "the gradient of a slice"
+        return total  # type: ignore[no-any-return]
+
+
 def propagate(
     trace: Trace, tape: Sequence[Entry], seeds: dict[int, Tensor], targets: Sequence[Tensor]
 ) -> list[Tensor | None]:
@@ -250,28 +295,35 @@ def propagate(
     for entry in tape:
         if any(id(t) in reached for t in entry.inputs.values()):
             reached |= {id(t) for t in entry.outputs.values()}
-    grads = dict(seeds)
-    of_targets: dict[int, Tensor] = {}
+    grads, of_targets = _Gradients(trace, seeds), dict[int, Tensor]()
     for entry in reversed(tape):
         # Outputs that are one tensor, as both gradients of a sum's operands are, have one gradient.
-        outputs = _distinct(entry.outputs)
-        output_grads = {n: grads[id(t)] for n, t in outputs.items() if id(t) in grads}
+        outputs = {n: t for n, t in _distinct(entry.outputs).items() if grads.has(t)}
         needed = {n for n, t in entry.inputs.items() if id(t) in reached and t.is_float}
-        if not output_grads or not needed:
+        if not outputs or not needed:
             continue
-        # Propagated once: a copy that several steps share may be on the tape more than once.
-        for tensor in entry.outputs.values():
-            gradient = grads.pop(id(tensor), None)
-            # An entry may return its operand, whose gradient is not complete yet.
-            if gradient is not None and id(tensor) in target_ids and not _reads(entry, tensor):
-                accumulate(of_targets, tensor, gradient)
+        rule = entry.params.get("rule")
         # Gradients have the dtypes of the forward pass.
         with policy.using(autocast=None):
+            if isinstance(rule, Slice) and not target_ids.intersection(map(id, outputs.values())):
+                grads.add_parts(entry.inputs["src"], rule.parts(grads.take_parts(outputs["dst"])))
+                continue
+            # Propagated once: a copy that several steps share may be on the tape more than once.
+            output_grads = {n: grads.take(t) for n, t in outputs.items()}
+            for name, tensor in outputs.items():
+                # An entry may return its operand, whose gradient is not complete yet.
+                if id(tensor) in target_ids and not _reads(entry, tensor):
+                    accumulate(of_targets, tensor, output_grads[name])
             input_grads = gradients_of(trace, entry, output_grads, needed)
         for name, grad in input_grads.items():
             if name in needed and grad is not None:
-                accumulate(grads, entry.inputs[name], grad)
-    return [of_targets.get(id(t), grads.get(id(t))) for t in targets]
+                grads.add(entry.inputs[name], grad)
+    with policy.using(autocast=None):
+        for target in targets:
+            if grads.has(target):
+                gradient = grads.take(target)
+                of_targets.setdefault(id(target), gradient)
+    return [of_targets.get(id(t)) for t in targets]
 
 
 def gradients_by_name(

@@ -15,6 +15,7 @@ from sycl_dnn import _core
 from sycl_dnn._dpnp import array_in
 from sycl_dnn.onednn import dtypes, shared_descriptors
 from sycl_dnn.trace import layout, policy
+from sycl_dnn.trace.slices import Slice
 from sycl_dnn.trace.steps import ArrayStep, Entry, Step
 from sycl_dnn.trace.values import Storage, Tensor
 
@@ -307,7 +308,7 @@ class TraceState:
         self,
         tensor: Tensor,
         view: Tensor,
-        rule: Callable[[Tensor], Tensor],
+        rule: Callable[[Tensor], Tensor] | Slice,
     ) -> Tensor:
         """Put a view on the tape; ``rule`` maps the gradient of the view to that of ``tensor``.
 

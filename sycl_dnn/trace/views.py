@@ -16,6 +16,7 @@ from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops.shape import broadcast_shape as broadcast_shape
 from sycl_dnn.trace import functions, layout
 from sycl_dnn.trace.recording import Trace
+from sycl_dnn.trace.slices import WHOLE, Slice
 from sycl_dnn.trace.values import Storage, Tensor
 
 
@@ -82,37 +83,19 @@ def narrow(x: Tensor, axis: int, start: int, length: int, step: int = 1) -> Tens
     """
     axis %= x.ndim
     plain = x.trace.plain(x)
-
-    def rule(grad: Tensor) -> Tensor:
-        return _scattered(x, grad, axis, start, step)
-
     shape = tuple(length if i == axis else n for i, n in enumerate(plain.shape))
     strides = tuple(s * step if i == axis else s for i, s in enumerate(plain.strides))
     try:
         view = plain.view(shape, strides, start * plain.strides[axis])
     except InvalidArguments:
         return functions.index_select(x, axis, _numbers(x.trace, start, length, step))  # type: ignore[no-any-return]
-    return x.trace.view(x, view, rule)
+    cuts = tuple((start, step, length) if i == axis else WHOLE for i in range(x.ndim))
+    return x.trace.view(x, view, Slice(cuts))
 
 
 def _numbers(trace: Trace, start: int, length: int, step: int) -> Tensor:
     """Return the indices of a slice."""
     return trace.literal(np.arange(start, start + length * step, step), "int64")
-
-
-def _scattered(x: Tensor, grad: Tensor, axis: int, start: int, step: int) -> Tensor:
-    """Return zeros of the shape of ``x`` with ``grad`` in place of the view."""
-    trace = x.trace
-    desc = layout.like(trace.plain(x).desc, x.dtype)
-    whole, length = trace.zeros(desc, x.shape, x.dtype), grad.shape[axis]
-    strides = tuple(s * step if i == axis else s for i, s in enumerate(whole.strides))
-    try:
-        place = whole.view(grad.shape, strides, start * whole.strides[axis])
-    except InvalidArguments:
-        index = _numbers(trace, start, length, step)
-        return functions.index_copy(whole, axis, index, grad)  # type: ignore[no-any-return]
-    scattered = trace.written_into(whole, place, grad)
-    return trace.view(grad, scattered, lambda g: narrow(g, axis, start, length, step))
 
 
 # --- Shapes that broadcast, and few dense axes in place of many, as oneDNN's fast kernels require

@@ -8,6 +8,7 @@ from in_threads import in_threads
 
 import sycl_dnn
 from sycl_dnn import functional as F
+from sycl_dnn._dpnp import host_array
 from sycl_dnn.onednn.memory import KINDS
 from sycl_dnn.program.executable import Executable
 from sycl_dnn.program.place import place_of
@@ -191,3 +192,28 @@ def test_threads_read_completed_results(queue):
 
     in_threads(8, work)
     assert not early
+
+
+def test_waiting_for_the_queue_waits_for_a_sequence_of_kernels(queue):
+    if not queue.sycl_device.has_aspect_cpu:
+        pytest.skip(f"the host cannot read the memory of {queue.sycl_device.name}")
+    values = np.linspace(-3, 3, 50_000, dtype="f4")
+    expected = values
+    for _ in range(70):
+        expected = np.sin(expected)
+
+    def chain(x):
+        for _ in range(70):
+            x = F.sin(x)
+        return x
+
+    def run(_):
+        call = sycl_dnn.plan(chain, dpnp.asarray(values, sycl_queue=queue))
+        for _ in range(20):
+            array = call().get_array()
+            queue.wait()
+            address, strides = array._pointer, (array.itemsize,)
+            result = host_array(address, array.shape, array.dtype.str, strides)
+            np.testing.assert_allclose(result, expected, rtol=1e-4)
+
+    in_threads(4, run)

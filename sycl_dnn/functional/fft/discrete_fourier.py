@@ -32,7 +32,7 @@ _TYPES = "``input`` is no array, or its dtype is another one."
 _ERRORS = (
     "An axis is out of range or there twice, a size is not positive, or there is no such ``norm``."
 )
-_NOTES = "Computed by ``dpnp.fft`` (oneMKL). " + SMOOTH
+_NOTES = "Computed by ``dpnp.fft`` (oneMKL), or on CPUs by ``numpy.fft``. " + SMOOTH
 _ANY = "Real or complex, in single or double precision; integers become float32."
 _REAL = "float32 or float64; integers become float32."
 _ONE_AXIS = """n : int, optional

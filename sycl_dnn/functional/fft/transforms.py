@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The transforms that ``dpnp.fft`` (oneMKL) computes, recorded with their gradients.
+"""The transforms that ``dpnp.fft`` (oneMKL) or ``numpy.fft`` compute, recorded with gradients.
 
 All are linear: the gradient is the adjoint, a transform in the other direction.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import dpnp
 import numpy as np
 
+from sycl_dnn._core import engine_kind
 from sycl_dnn.functional.arithmetic.binary import mul
 from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.shape.joining import narrow
@@ -26,8 +28,27 @@ from sycl_dnn.trace.values import Tensor
 ADJOINT = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
 
 
-def _recorded(function: Any, x: Tensor, shape: Sequence[int], dtype: str, adjoint: Any) -> Tensor:
-    shape, function.__qualname__ = tuple(shape), function.__name__
+#: Complex elements from which the two threads of oneMKL are faster than NumPy. Real transforms are
+#: never: dpnp converts their results, and submits a call of 10 us in 300.
+_MANY = 1 << 17
+
+
+def _recorded(
+    name: str, x: Tensor, shape: Sequence[int], dtype: str, adjoint: Any, **options: Any
+) -> Tensor:
+    """Record a function of ``dpnp.fft``, on CPUs for most sizes that of ``numpy.fft``."""
+    shape = tuple(shape)
+
+    def call(a: Any) -> Any:
+        return getattr(dpnp.fft, name)(a, **options)
+
+    def on_host(a: Any) -> Any:
+        return getattr(np.fft, name)(a, **options)
+
+    call.__qualname__ = name
+    is_fast = name in ("rfft", "irfft") or math.prod(shape) < _MANY
+    if is_fast and x.trace.engine.kind is engine_kind.cpu:
+        call.on_host = on_host  # type: ignore[attr-defined]
     if 0 in shape:
         result = zeros(x.trace, shape, dtype)
         independent([x], {"dst": result})
@@ -36,7 +57,7 @@ def _recorded(function: Any, x: Tensor, shape: Sequence[int], dtype: str, adjoin
     def rule(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:
         return {"0": adjoint(grads["0"])}
 
-    return x.trace.array_call(function, [x], [Out(shape, dtype)], rule)[0]
+    return x.trace.array_call(call, [x], [Out(shape, dtype)], rule)[0]
 
 
 def of_complex(x: Tensor, axes: Sequence[int], is_inverse: bool, norm: str) -> Tensor:
@@ -45,15 +66,10 @@ def of_complex(x: Tensor, axes: Sequence[int], is_inverse: bool, norm: str) -> T
         return x
     name, axes = "ifftn" if is_inverse else "fftn", tuple(axes)
 
-    def call(a: Any) -> Any:
-        return getattr(dpnp.fft, name)(a, axes=axes, norm=norm)
-
-    call.__name__ = name
-
     def adjoint(g: Tensor) -> Tensor:
         return of_complex(g, axes, not is_inverse, ADJOINT[norm])
 
-    return _recorded(call, x, x.shape, str(x.dtype), adjoint)
+    return _recorded(name, x, x.shape, str(x.dtype), adjoint, axes=axes, norm=norm)
 
 
 def of_real(x: Tensor, axis: int, norm: str) -> Tensor:
@@ -61,26 +77,22 @@ def of_real(x: Tensor, axis: int, norm: str) -> Tensor:
     n = x.shape[axis]
     shape = [n // 2 + 1 if i == axis else m for i, m in enumerate(x.shape)]
 
-    def rfft(a: Any) -> Any:
-        return dpnp.fft.rfft(a, axis=axis, norm=norm)
-
     def adjoint(g: Tensor) -> Tensor:
         return to_real(_weighted(g, axis, n, 0.5), axis, n, ADJOINT[norm])
 
-    return _recorded(rfft, x, shape, dtypes.complex_of(str(x.dtype)), adjoint)
+    return _recorded(
+        "rfft", x, shape, dtypes.complex_of(str(x.dtype)), adjoint, axis=axis, norm=norm
+    )
 
 
 def to_real(z: Tensor, axis: int, n: int, norm: str) -> Tensor:
     """Return the ``n`` real numbers whose transform has a half, along an axis."""
     shape = [n if i == axis else m for i, m in enumerate(z.shape)]
 
-    def irfft(a: Any) -> Any:
-        return dpnp.fft.irfft(a, n=n, axis=axis, norm=norm)
-
     def adjoint(g: Tensor) -> Tensor:
         return _weighted(of_real(g, axis, ADJOINT[norm]), axis, n, 2.0)
 
-    return _recorded(irfft, z, shape, dtypes.part_of(z.dtype), adjoint)
+    return _recorded("irfft", z, shape, dtypes.part_of(z.dtype), adjoint, n=n, axis=axis, norm=norm)
 
 
 def _weighted(z: Tensor, axis: int, n: int, weight: float) -> Tensor:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """``torch.linalg`` for dpnp arrays: solutions, factorizations and norms of matrices in batches.
 
-Factorizations are those of ``dpnp.linalg`` (oneMKL), each recorded as one call. Their gradients are
-operations of this layer, so derivatives of every order follow.
+Factorizations are those of ``dpnp.linalg`` (oneMKL), on CPUs of ``numpy.linalg`` for matrices of up
+to 16,384 elements, each recorded as one call. Their gradients are operations of this layer, so
+derivatives of every order follow.
 """
 
 from sycl_dnn.functional import docstring_examples

@@ -6,8 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import dpnp
-
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.binary import div, mul, sub
 from sycl_dnn.functional.arithmetic.convert import converted
@@ -57,7 +55,7 @@ def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:  # noqa: N803 - torch
         part = turned(solution(upper_factor, turned(solution(upper_factor, halved))))
         return {"0": mul(add(part, turned(part)), 0.5)}
 
-    lower = factorized(dpnp.linalg.cholesky, [A], [A.shape], rule)[0]
+    lower = factorized("cholesky", [A], [A.shape], rule)[0]
     return turned(lower) if upper else lower
 
 
@@ -84,9 +82,8 @@ def _eigen(name: str, x: Tensor, uplo: str) -> Eigen:
             inner.append(mul(turns, sub(0.5, mul(identity(gaps), 0.5))))
         return {"0": matmul(matmul(vectors, total(inner)), adjoint(vectors))}
 
-    call = lambda a: tuple(dpnp.linalg.eigh(a, UPLO=uplo))  # noqa: E731
     kinds = [dtypes.part_of(x.dtype), str(x.dtype)]
-    return Eigen(*factorized(call, [x], [x.shape[:-1], x.shape], rule, kinds))
+    return Eigen(*factorized("eigh", [x], [x.shape[:-1], x.shape], rule, kinds, UPLO=uplo))
 
 
 def _off_diagonal(gaps: Tensor) -> Tensor:
@@ -147,8 +144,7 @@ def _tall_qr(x: Tensor) -> list[Tensor]:
         rows = rows if of_q is None else add(of_q, rows)
         return {"0": turned(solution(r, turned(rows)))}
 
-    call = lambda a: tuple(dpnp.linalg.qr(a))  # noqa: E731
-    return factorized(call, [x], [(*batch, m, n), (*batch, n, n)], rule)
+    return factorized("qr", [x], [(*batch, m, n), (*batch, n, n)], rule)
 
 
 @operation
@@ -167,9 +163,9 @@ def qr(A: Tensor, mode: str = "reduced") -> QR:  # noqa: N803 - torch's name
         raise ValueError(f"qr: mode must be 'reduced', 'complete' or 'r', got {mode!r}")
     *batch, m, n = A.shape
     if mode == "complete" and m > n:
-        call = lambda a: tuple(dpnp.linalg.qr(a, mode="complete"))  # noqa: E731
         message = "qr: mode 'complete' must not be differentiated for tall matrices"
-        return QR(*factorized(call, [A], [(*batch, m, m), A.shape], _refusing(message)))
+        shapes = [(*batch, m, m), A.shape]
+        return QR(*factorized("qr", [A], shapes, _refusing(message), mode="complete"))
     q, r = _tall_qr(narrow(A, -1, 0, min(m, n)))
     if m < n:
         r = cat([r, matmul(turned(q), narrow(A, -1, m, n - m))], -1)
@@ -224,9 +220,8 @@ def reduced_or_full(x: Tensor, is_full: bool) -> SVD:
     *batch, m, n = x.shape
     k = min(m, n)
     if not is_full or m == n:
-        call = lambda a: tuple(dpnp.linalg.svd(a, full_matrices=False))  # noqa: E731
         shapes: list[tuple[int, ...]] = [(*batch, m, k), (*batch, k), (*batch, k, n)]
-        return SVD(*factorized(call, [x], shapes, _svd_rule))
+        return SVD(*factorized("svd", [x], shapes, _svd_rule, full_matrices=False))
 
     def rule(results: list[Tensor], grads: list[Any]) -> dict[str, Tensor]:
         if grads[0] is not None or grads[2] is not None:
@@ -236,8 +231,7 @@ def reduced_or_full(x: Tensor, is_full: bool) -> SVD:
             )
         return _svd_rule(list(reduced_or_full(x, False)), [None, grads[1], None])
 
-    call = lambda a: tuple(dpnp.linalg.svd(a, full_matrices=True))  # noqa: E731
-    return SVD(*factorized(call, [x], [(*batch, m, m), (*batch, k), (*batch, n, n)], rule))
+    return SVD(*factorized("svd", [x], [(*batch, m, m), (*batch, k), (*batch, n, n)], rule))
 
 
 @operation

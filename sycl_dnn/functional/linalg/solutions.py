@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import dpnp
-
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.binary import mul
 from sycl_dnn.functional.arithmetic.elementwise import neg
@@ -29,7 +27,7 @@ def inverse(x: Tensor) -> Tensor:
         side = turned(results[0])
         return {"0": neg(matmul(matmul(side, grads[0]), side))}
 
-    return factorized(dpnp.linalg.inv, [x], [x.shape], rule)[0]
+    return factorized("inv", [x], [x.shape], rule)[0]
 
 
 def solution(a: Tensor, b: Tensor) -> Tensor:
@@ -39,7 +37,7 @@ def solution(a: Tensor, b: Tensor) -> Tensor:
         of_b = solution(turned(a), grads[0])
         return {"0": neg(matmul(of_b, turned(results[0]))), "1": of_b}
 
-    return factorized(dpnp.linalg.solve, [a, b], [b.shape], rule)[0]
+    return factorized("solve", [a, b], [b.shape], rule)[0]
 
 
 def _solved(name: str, a: Tensor, b: Tensor, left: bool) -> Tensor:
@@ -145,7 +143,7 @@ def det(A: Tensor) -> Tensor:  # noqa: N803 - torch's name
         scale = reshape(mul(grads[0], results[0]), (*A.shape[:-2], 1, 1))
         return {"0": mul(scale, turned(inverse(A)))}
 
-    return factorized(dpnp.linalg.det, [A], [A.shape[:-2]], rule)[0]
+    return factorized("det", [A], [A.shape[:-2]], rule)[0]
 
 
 @operation
@@ -165,5 +163,4 @@ def slogdet(A: Tensor) -> SignAndLogarithm:  # noqa: N803 - torch's name
             return {}
         return {"0": mul(reshape(grads[1], (*A.shape[:-2], 1, 1)), turned(inverse(A)))}
 
-    call = lambda a: tuple(dpnp.linalg.slogdet(a))  # noqa: E731
-    return SignAndLogarithm(*factorized(call, [A], [A.shape[:-2]] * 2, rule))
+    return SignAndLogarithm(*factorized("slogdet", [A], [A.shape[:-2]] * 2, rule))

@@ -11,6 +11,7 @@ from functional.torch_functions import of_torch
 
 import sycl_dnn
 from sycl_dnn import functional as F
+from sycl_dnn.functional.linalg import matrix_parts
 from sycl_dnn.ir.node import NotDifferentiable
 from sycl_dnn.nn import torch_names
 
@@ -182,3 +183,36 @@ def test_least_squares_are_those_of_numpy(of_a, of_b, queue):
 
     gradient = sycl_dnn.grad(lambda a: F.sum(F.linalg.lstsq(a, b).solution ** 3))(a)
     np.testing.assert_allclose(gradient.asnumpy(), sycl_dnn.grad(by_inverse)(a).asnumpy(), 1e-8)
+
+
+@pytest.mark.parametrize("most", [0, 1 << 14])
+def test_numpy_and_onemkl_agree(most, queue, monkeypatch):
+    monkeypatch.setattr(matrix_parts, "_MAX_ON_HOST", most)
+    n = 17 if most else 18  # plans of the other limit are kept
+    x = _matrices((2, n, n), queue)
+    expected = np.linalg.inv(x.asnumpy())
+    for call in (F.linalg.inv, sycl_dnn.compile(F.linalg.inv)):
+        np.testing.assert_allclose(call(x).asnumpy(), expected, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("most", [0, 1 << 14])
+def test_singular_matrices_raise_one_error(most, queue, monkeypatch):
+    monkeypatch.setattr(matrix_parts, "_MAX_ON_HOST", most)
+    n = 17 if most else 18
+    with pytest.raises(dpnp.linalg.LinAlgError):
+        F.linalg.inv(dpnp.zeros((n, n), dtype="f4", sycl_queue=queue))
+
+
+def test_work_on_the_host_waits_for_the_queue(queue):
+    x = dpnp.asarray(np.eye(100, dtype="f4") * 2, sycl_queue=queue)
+
+    def many(x):
+        y = x
+        for _ in range(20):
+            y = F.matmul(y, x) * 0.5
+        return F.linalg.inv(F.transpose(y, 0, 1)) + F.linalg.cholesky(y)
+
+    for call in (many, sycl_dnn.compile(many)):
+        expected = np.eye(100) * (0.5 + 2**0.5)
+        for _ in range(10):
+            np.testing.assert_allclose(call(x).asnumpy(), expected, rtol=1e-5)
