@@ -8,6 +8,7 @@ The polynomials are minimax approximations; the coefficient of the highest power
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Callable, Sequence
 
@@ -51,6 +52,11 @@ _COS = (-2.73007564e-07, 2.48006188e-05, -0.00138888878, 0.0416666667)
 #: pi / 2 in parts; numbers up to ``_LARGE`` less multiples of the first are exact.
 _QUARTER_TURN = (1.57079601, 3.13916473e-07, 5.39030253e-15)
 _LARGE = 1e6
+#: 2 * pi as a number of float32 and the rest.
+_TURN = (6.28318548, -1.74845553e-07)
+#: The bits of 2 / pi in words of 32, after a word of zeros.
+_TWO_BY_PI = (0, 0xA2F9836E, 0x4E441529, 0xFC2757D1, 0xF534DDC0, 0xDB629599, 0x3C439041,
+              0xFE5163AB)  # fmt: skip
 _HALF_PI = (1.57079637, -4.37113883e-08)
 
 
@@ -220,40 +226,103 @@ def _rsqrt(k: Kernel, x: Value) -> Value:
     return k.call("div", _constant(k, 1), k.call("sqrt", x))
 
 
-def _wave(name: str, first: int) -> Callable[[Kernel, Value], Value]:
-    """Return the sine, plus ``first`` quarter turns; of large numbers it is the device's own."""
+def _wave(first: int, *, takes_large: bool = True) -> Callable[[Kernel, Value], Value]:
+    """Return the sine, plus ``first`` quarter turns."""
 
     def write(k: Kernel, x: Value) -> Value:
-        zero, one = _constant(k, 0), _constant(k, 1)
+        zero = _constant(k, 0)
         is_small = k.call("lt", k.call("abs", x), _constant(k, _LARGE))
         small = k.select(is_small, x, zero)
         turns = k.call("rint", k.call("mul", small, _constant(k, 2 / math.pi)))
         angle, rest = _reduced(k, small, k.call("neg", turns))
-        square = k.call("mul", angle, angle)
-        half = k.call("mul", square, _constant(k, 0.5))
-        near_one = k.call("sub", one, half)
-        more = k.call("mul", angle, _polynomial(k, square, _SIN))
-        sine = k.call("add", angle, k.call("fma", rest, near_one, more))
-        more = k.call("mul", k.call("mul", square, square), _polynomial(k, square, _COS))
-        more = k.call("fma", k.call("neg", angle), rest, more)
-        more = k.call("add", k.call("sub", k.call("sub", one, near_one), half), more)
-        cosine = k.call("add", near_one, more)
-        quadrant = k.call("add", k.converted(turns, "i32"), k.constant(first, "i32"))
-        is_cosine, is_negative = (
-            k.call("ne", k.call("and", quadrant, k.constant(n, "i32")), k.constant(0, "i32"))
-            for n in (1, 2)
-        )
-        result = k.select(is_cosine, cosine, sine)
-        result = k.select(is_negative, k.call("neg", result), result)
+        result = _wave_of(k, angle, rest, k.converted(turns, "i32"), first)
         if not first:
             result = k.select(k.call("eq", x, zero), x, result)  # zeros keep their signs
+        if not takes_large:
+            return result
+        # One variable: Intel's CPU compiler crashes where a loop has two that a branch assigns.
         kept = k.variable(result)
         are_small = k.converted(k.holds_in_all(is_small), "u8")
         with k.when(k.call("eq", are_small, k.constant(0, "u8"))):
-            k.assign(kept, k.select(is_small, result, k.call(name, x)))
+            far = _wave_of(k, *_reduced_far(k, x), first)
+            k.assign(kept, k.select(is_small, result, far))
         return k.current(kept)
 
     return write
+
+
+#: The cosine of numbers below ``_LARGE``.
+cos_of_small = _wave(1, takes_large=False)
+
+
+def _wave_of(k: Kernel, angle: Value, rest: Value, turns: Value, first: int) -> Value:
+    """Return the sine of an angle up to an eighth turn, its error and quarter turns."""
+    one = _constant(k, 1)
+    square = k.call("mul", angle, angle)
+    half = k.call("mul", square, _constant(k, 0.5))
+    near_one = k.call("sub", one, half)
+    more = k.call("mul", angle, _polynomial(k, square, _SIN))
+    sine = k.call("add", angle, k.call("fma", rest, near_one, more))
+    more = k.call("mul", k.call("mul", square, square), _polynomial(k, square, _COS))
+    more = k.call("fma", k.call("neg", angle), rest, more)
+    more = k.call("add", k.call("sub", k.call("sub", one, near_one), half), more)
+    cosine = k.call("add", near_one, more)
+    quadrant = k.call("add", turns, k.constant(first, "i32"))
+    is_cosine, is_negative = (
+        k.call("ne", k.call("and", quadrant, k.constant(n, "i32")), k.constant(0, "i32"))
+        for n in (1, 2)
+    )
+    result = k.select(is_cosine, cosine, sine)
+    return k.select(is_negative, k.call("neg", result), result)
+
+
+def _reduced_far(k: Kernel, x: Value) -> tuple[Value, Value, Value]:
+    """Return a large number less quarter turns, its error, and their number; NaN for infinities.
+
+    The number is an integer times a power of two. The bits of 2 / pi that matter are those from two
+    before the point of their product on; 96 of them leave 64 of the part of a turn.
+    """
+    wide, size = functools.partial(k.constant, name="u64"), k.call("abs", x)
+    bits = k.reinterpreted(size, "u32")
+    digits = k.call("and", bits, k.constant(0x7FFFFF, "u32"))
+    digits = k.converted(k.call("or", digits, k.constant(0x800000, "u32")), "u64")
+    # The position of the first bit: 120 stands for the exponent's bias, the digits, 2 bits and the
+    # word of zeros.
+    position = k.call("sub", k.call("shr", bits, k.constant(23, "u32")), k.constant(120, "u32"))
+    word = k.call("shr", position, k.constant(5, "u32"))
+    shift = k.converted(k.call("and", position, k.constant(31, "u32")), "u64")
+
+    def word_at(offset: int) -> Value:
+        found = wide(_TWO_BY_PI[offset])
+        for n, later in enumerate(_TWO_BY_PI[offset + 1 : offset + 5], 1):
+            found = k.select(k.call("eq", word, k.constant(n, "u32")), wide(later), found)
+        return found
+
+    words = [word_at(offset) for offset in range(4)]
+    rest = wide(0)
+    products = []
+    for high, low in reversed(list(itertools.pairwise(words))):
+        pair = k.call("shl", k.call("or", k.call("shl", high, wide(32)), low), shift)
+        factor = k.call("shr", pair, wide(32))
+        products.append(k.call("add", k.call("mul", factor, digits), rest))
+        rest = k.call("shr", products[-1], wide(32))
+    low_word = k.call("and", products[1], wide((1 << 32) - 1))
+    turn = k.call("or", k.call("shl", products[2], wide(32)), low_word)
+    turns = k.call("shr", k.call("add", turn, wide(1 << 61)), wide(62))
+    part = k.reinterpreted(k.call("sub", turn, k.call("shl", turns, wide(62))), "i64")
+    high = k.converted(part, "f32")
+    low = k.converted(k.call("sub", part, k.converted(high, "i64")), "f32")
+    unit, rest_of_unit = (_constant(k, n * 2.0**-64) for n in _TURN)
+    angle = k.call("mul", high, unit)
+    rest = k.call("fma", low, unit, k.call("mul", high, rest_of_unit))
+    rest = k.call("add", k.call("fma", high, unit, k.call("neg", angle)), rest)
+    angle = k.select(k.call("lt", size, _constant(k, math.inf)), angle, k.call("sub", x, x))
+    is_negative, results = (
+        k.call("lt", x, _constant(k, 0)),
+        (angle, rest, k.converted(turns, "i32")),
+    )
+    angle, rest, n_turns = (k.select(is_negative, k.call("neg", v), v) for v in results)
+    return angle, rest, n_turns
 
 
 def _reduced(k: Kernel, x: Value, turns: Value) -> tuple[Value, Value]:
@@ -400,7 +469,7 @@ def _hypot(k: Kernel, x: Value, y: Value) -> Value:
 
 #: Code generators of functions by operation.
 ACCURATE: dict[str, Callable[..., Value]] = {
-    "asin": _asin, "atan": _atan, "atan2": _atan2, "cos": _wave("cos", 1), "erf": _erf,
+    "asin": _asin, "atan": _atan, "atan2": _atan2, "cos": _wave(1), "erf": _erf,
     "exp": exp, "expm1": _expm1, "hypot": _hypot, "log": log, "log1p": _log1p, "rsqrt": _rsqrt,
-    "sin": _wave("sin", 0), "tanh": _tanh,
+    "sin": _wave(0), "tanh": _tanh,
 }  # fmt: skip

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from sycl_dnn.kernels.accurate_functions import ACCURATE, erfinv, exp_nonpositive
+from sycl_dnn.kernels.accurate_functions import ACCURATE, cos_of_small, erfinv, exp_nonpositive
 from sycl_dnn.kernels.spirv import TYPES, Kernel, Value
 
 #: Register type by dtype; narrow floats are computed in f32 and rounded.
@@ -362,7 +362,7 @@ WRITERS: dict[str, Writer | None] = {
     **{f"bitwise_{name}": _bitwise(name) for name in ("and", "or", "xor")},
     **{name: _accurate(name) for name in ACCURATE},
     "abs": _abs, "bits": _bits, "erfinv_single": erfinv,
-    "bitwise_not": _simple("not"), "cast": None,
+    "bitwise_not": _simple("not"), "cast": None, "cos_of_small": cos_of_small,
     "left_shift": _shifted("shl"), "right_shift": _shifted("shr"),
     "div": _divided, "exp_nonpositive": exp_nonpositive, "floor_divide": _floor_divide,
     "fmod": _fmod, "isfinite": _is_finite,
@@ -380,7 +380,8 @@ NARROW = ("bfloat16", "float16")
 #: Operations of more than a few instructions.
 COSTLY = frozenset(
     (
-        "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cos", "cosh", "erf", "erfc",
+        "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cos", "cos_of_small",
+        "cosh", "erf", "erfc",
         "erfinv_single", "exp", "exp2", "exp_nonpositive", "expm1", "hypot", "lgamma", "log",
         "log10", "log1p", "log2", "pow", "sigmoid", "sin", "sinh", "tan", "tanh",
     )

@@ -78,6 +78,8 @@ LOG10 = _quotient("log10", lambda n: _x(n) * math.log(10))
 LOG1P = _quotient("log1p", lambda n: _x(n) + 1)
 SIN: Operation = _unary("sin", lambda n: COS(_x(n)))
 COS: Operation = _unary("cos", lambda n: -SIN(_x(n)))
+#: Faster ``cos`` for float32 below a million.
+COS_OF_SMALL = _unary("cos_of_small", lambda n: -SIN(_x(n)))
 TAN = _unary("tan", lambda n: n * n + 1)
 ASIN = _unary("asin", lambda n: RSQRT(1 - SQUARE(_x(n))))
 ACOS = _unary("acos", lambda n: -RSQRT(1 - SQUARE(_x(n))))

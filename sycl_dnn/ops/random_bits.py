@@ -15,6 +15,7 @@ from sycl_dnn.ir.node import Node, Operation, Shape, number
 from sycl_dnn.ops.arithmetic import (
     BITWISE_XOR,
     COS,
+    COS_OF_SMALL,
     LOG,
     LT,
     MINIMUM,
@@ -121,11 +122,12 @@ def normal(seed: Node, shape: Shape, dtype: str) -> Node:
     """Draw from the standard normal distribution, in the wide dtype, by the Box-Muller method."""
     if dtype == "float64":
         a, b, c, d = words(seed, shape, 4)
-        radius, turn = _unit_interval64(a, b) + 2.0**-54, _unit_interval64(c, d)
+        radius, turn, wave = _unit_interval64(a, b) + 2.0**-54, _unit_interval64(c, d), COS
     else:
         a, b = words(seed, shape, 2)
         radius, turn = unit_interval(a), _shifted(b, 24, "float32") * 2.0**-24
-    return SQRT(LOG(radius) * -2) * COS(turn * (2 * math.pi))
+        wave = COS_OF_SMALL
+    return SQRT(LOG(radius) * -2) * wave(turn * (2 * math.pi))
 
 
 def gumbel(seed: Node, shape: Shape) -> Node:

@@ -31,7 +31,7 @@ from sycl_dnn.trace.allocation import wrap
 from sycl_dnn.trace.array import wrapped
 from sycl_dnn.trace.frozen import Frozen, Seed
 from sycl_dnn.trace.recording import Trace
-from sycl_dnn.trace.steps import ArrayStep, Step
+from sycl_dnn.trace.steps import ArrayStep, OnHost, Step
 from sycl_dnn.trace.trace_state import placement_error
 from sycl_dnn.trace.values import Storage, Tensor
 
@@ -78,10 +78,9 @@ def _place(array: Any, offset: int) -> tuple[Any, int]:
 
 
 class HostCall(WritingCall):
-    """A stage that NumPy computes in the memory of a CPU's arrays: a function with ``on_host``.
+    """A stage that NumPy computes: ``OnHost``.
 
-    ``function.on_host(*arrays)`` returns new arrays. The call waits for earlier work, as dpnp's
-    own functions do that raise errors about values.
+    The call waits for earlier work, as functions of dpnp do that raise errors about values.
     """
 
     def __init__(self, step: ArrayStep, registers: Mapping[int, int]) -> None:
@@ -100,8 +99,7 @@ class HostCall(WritingCall):
             for places, forms in zip(self._places(registers), self._forms, strict=True)
         )  # fmt: skip
         synchronize(queue)
-        on_host = self.function.on_host
-        results = profile_notes.array_call(self._name, lambda: on_host(*reads), reads, queue)
+        results = profile_notes.array_call(self._name, lambda: self.function(*reads), reads, queue)
         results = results if isinstance(results, tuple) else (results,)
         for array, result in zip(writes, results, strict=True):
             array[...] = result
@@ -119,7 +117,7 @@ def _writing_class(step: ArrayStep) -> type[WritingCall] | None:
         return StartingCall
     if hasattr(step.function, "run_into"):
         return WritingCall
-    return HostCall if hasattr(step.function, "on_host") else None
+    return HostCall if isinstance(step.function, OnHost) else None
 
 
 class ArrayCall:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from sycl_dnn import _core, errors
 from sycl_dnn.ir.node import Node
 from sycl_dnn.trace import layout
@@ -86,9 +88,25 @@ class Step:
     is_repeated: bool = False
 
 
+class OnHost:
+    """A function that NumPy computes in the memory of a CPU's arrays.
+
+    It takes NumPy arrays, and returns a new one or several. It is called after the work before it.
+    """
+
+    row = "numpy"
+
+    def __init__(self, name: str, function: Callable[..., Any]) -> None:
+        self.__qualname__, self._function = name, function
+
+    def __call__(self, *arrays: np.ndarray) -> Any:
+        """Compute."""
+        return self._function(*arrays)
+
+
 @dataclass
 class ArrayStep:
-    """One call of a function over dpnp arrays, for what oneDNN lacks."""
+    """One call of a function over dpnp arrays, or ``OnHost``, for what oneDNN lacks."""
 
     function: Callable[..., Any]
     inputs: dict[str, Tensor]

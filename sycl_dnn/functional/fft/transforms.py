@@ -6,6 +6,7 @@ All are linear: the gradient is the adjoint, a transform in the other direction.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -21,7 +22,7 @@ from sycl_dnn.functional.shape.padding import pad
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace.gradients import independent
 from sycl_dnn.trace.pointwise import zeros
-from sycl_dnn.trace.steps import Out
+from sycl_dnn.trace.steps import OnHost, Out
 from sycl_dnn.trace.values import Tensor
 
 #: By normalization: that of the adjoint in the other direction.
@@ -39,16 +40,14 @@ def _recorded(
     """Record a function of ``dpnp.fft``, on CPUs for most sizes that of ``numpy.fft``."""
     shape = tuple(shape)
 
-    def call(a: Any) -> Any:
+    def by_dpnp(a: Any) -> Any:
         return getattr(dpnp.fft, name)(a, **options)
 
-    def on_host(a: Any) -> Any:
-        return getattr(np.fft, name)(a, **options)
-
-    call.__qualname__ = name
+    by_dpnp.__qualname__ = name
     is_fast = name in ("rfft", "irfft") or math.prod(shape) < _MANY
-    if is_fast and x.trace.engine.kind is engine_kind.cpu:
-        call.on_host = on_host  # type: ignore[attr-defined]
+    is_on_host = is_fast and x.trace.engine.kind is engine_kind.cpu
+    by_numpy = functools.partial(getattr(np.fft, name), **options)
+    call = OnHost(name, by_numpy) if is_on_host else by_dpnp
     if 0 in shape:
         result = zeros(x.trace, shape, dtype)
         independent([x], {"dst": result})

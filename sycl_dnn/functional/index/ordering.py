@@ -4,10 +4,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import dpnp
+import numpy as np
 
+from sycl_dnn._core import engine_kind
+from sycl_dnn._dpnp import array_in, host_view, is_readable
 from sycl_dnn.call.operation import operation, templated
 from sycl_dnn.functional.arithmetic.convert import asarray, astype, constant_call, converted
 from sycl_dnn.functional.arithmetic.operands import (
@@ -25,6 +29,7 @@ from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops.arithmetic import (
     BITS,
+    BITWISE_AND,
     BITWISE_NOT,
     BITWISE_XOR,
     EQ,
@@ -42,11 +47,14 @@ from sycl_dnn.ops.selection import SCATTER, pad
 from sycl_dnn.ops.shape import SUM, broadcast_to
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.pointwise import zeros
+from sycl_dnn.trace.steps import OnHost
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import broadcast_shape, narrow, reshape, transpose, untaped
 
 #: Maximum row length to sort by counting, which takes quadratic time.
 MAX_LENGTH = 256
+#: Comparisons above which a CPU's host sorts faster than kernels count.
+_MAX_COUNTED = 1 << 15
 #: Length of the parts of a long row whose first elements are found separately.
 _PART = 64
 
@@ -136,8 +144,13 @@ def ordered(
         return axis, zeros(x.trace, (*x.shape[:axis], count, *x.shape[axis + 1 :]), "int64")
     if count == 0:
         return axis, zeros(x.trace, (*x.shape[:axis], 0, *x.shape[axis + 1 :]), "int64")
-    if can_count(x) and (x.shape[axis] <= MAX_LENGTH or 4 * count <= MAX_LENGTH):
-        return axis, _counted(x, axis, count, descending)
+    n = x.shape[axis]
+    if can_count(x):
+        is_cpu = x.trace.engine.kind is engine_kind.cpu
+        if is_cpu and x.size * min(n, _PART) > _MAX_COUNTED:
+            return axis, narrow(_sorted_on_host(x, axis, descending), axis, 0, count)
+        if n <= MAX_LENGTH or 4 * count <= MAX_LENGTH:
+            return axis, _counted(x, axis, count, descending)
     # Sorting as float32 preserves the order of narrow dtypes.
     keys = converted(x, "float32") if x.dtype in dtypes.CARRIED else x
 
@@ -147,6 +160,32 @@ def ordered(
 
     result = constant_call(x.trace, call, [keys], x.shape, "int64")
     return axis, narrow(result, axis, 0, count)
+
+
+def _sorted_on_host(x: Tensor, axis: int, descending: bool) -> Tensor:
+    """Record the indices of elements in order, by NumPy.
+
+    NumPy sorts 64-bit integers by vector instructions, 20 times as fast as indices of other
+    numbers: a key of 32 bits and the index below it are one of them.
+    """
+
+    def packed(v: Node) -> Node:
+        key = BITWISE_NOT(sort_key(v, descending=descending))
+        if key.dtype == "int64":
+            return key
+        return cast(key, "int64") * number(1 << 32, "int64") + iota(
+            v.shape[axis], axis, v.ndim, "int64"
+        )
+
+    def by_numpy(a: np.ndarray) -> np.ndarray:
+        return np.sort(a, axis) if is_packed else np.argsort(a, axis, kind="stable")
+
+    with untaped(x.trace):
+        is_packed = dtypes.bits_of(x.dtype) < 64 and x.dtype != "uint32"
+        keys = computed(packed, x)
+        result = constant_call(x.trace, OnHost("sort", by_numpy), [keys], x.shape, "int64")
+        low = number((1 << 32) - 1, "int64")
+        return computed(lambda v: BITWISE_AND(v, low), result) if is_packed else result
 
 
 def _counted(x: Tensor, axis: int, count: int, descending: bool) -> Tensor:
@@ -306,8 +345,11 @@ def unique(
     """
     x = _with_values("unique", input)
     axis = None if dim is None else check_axis("unique", dim, x.ndim)
-    result = dpnp.unique(x, return_inverse=True, return_counts=True, axis=axis, equal_nan=False)
-    values, inverse, counts = result
+    numbers, values_of = _namespace(x)
+    found = numbers.unique(
+        values_of, return_inverse=True, return_counts=True, axis=axis, equal_nan=False
+    )
+    values, inverse, counts = _arrays_like(x, found)
     results = [asarray(values, input.dtype) if isinstance(input, Array) else values]
     if return_inverse:
         results.append(
@@ -316,6 +358,25 @@ def unique(
     if return_counts:
         results.append(counts.astype("int64", copy=False))
     return results[0] if len(results) == 1 else tuple(results)
+
+
+def _namespace(x: dpnp.ndarray) -> tuple[Any, Any]:
+    """Return the library that finds values fastest, and the array as it takes it.
+
+    dpnp compiles its kernels when they are first used, for some 0.1 s each.
+    """
+    usm = x.get_array()
+    if usm.sycl_queue.sycl_device.is_cpu and is_readable(usm):
+        return np, host_view(usm)
+    return dpnp, x
+
+
+def _arrays_like(x: dpnp.ndarray, results: Iterable[Any]) -> list[Any]:
+    """Return results of ``_namespace``'s library as arrays on the queue of ``x``."""
+    return [
+        r if isinstance(r, dpnp.ndarray) else array_in(r, None, sycl_queue=x.sycl_queue)
+        for r in results
+    ]
 
 
 @by_values
@@ -347,7 +408,8 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
         if as_tuple:
             return (dpnp.zeros(count, dtype="int64", sycl_queue=x.sycl_queue),)
         return dpnp.zeros((count, 0), dtype="int64", sycl_queue=x.sycl_queue)
-    places = tuple(p.astype("int64", copy=False) for p in dpnp.nonzero(x))
+    numbers, values = _namespace(x)
+    places = tuple(p.astype("int64", copy=False) for p in _arrays_like(x, numbers.nonzero(values)))
     return places if as_tuple else dpnp.stack(places, axis=1)
 
 

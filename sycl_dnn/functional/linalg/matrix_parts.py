@@ -19,7 +19,7 @@ from sycl_dnn.functional.complex_numbers.complex_parts import conj
 from sycl_dnn.functional.shape.arrangement import spread
 from sycl_dnn.functional.shape.reshaping import transpose, unsqueeze
 from sycl_dnn.trace.pointwise import add
-from sycl_dnn.trace.steps import Out
+from sycl_dnn.trace.steps import OnHost, Out
 from sycl_dnn.trace.values import Tensor
 
 _ERRORS = """A matrix that must be square is not, shapes do not match, or there is no such option.
@@ -66,21 +66,21 @@ def factorized(
     input, or ``dtypes``.
     """
 
-    def call(*arrays: Any) -> Any:
+    def by_dpnp(*arrays: Any) -> Any:
         results = getattr(dpnp.linalg, name)(*arrays, **options)
         if isinstance(results, tuple):
             return tuple(map(dpnp.ascontiguousarray, results))
         return dpnp.ascontiguousarray(results)
 
-    def on_host(*arrays: Any) -> Any:
+    def by_numpy(*arrays: Any) -> Any:
         try:
             return getattr(np.linalg, name)(*arrays, **options)
         except np.linalg.LinAlgError as error:
             raise dpnp.linalg.LinAlgError(f"{name}: {error}") from None
 
-    call.__qualname__ = name
-    if x[0].trace.engine.kind is engine_kind.cpu and math.prod(x[0].shape[-2:]) <= _MAX_ON_HOST:
-        call.on_host = on_host  # type: ignore[attr-defined]
+    by_dpnp.__qualname__, trace = name, x[0].trace
+    is_on_host = trace.engine.kind is engine_kind.cpu and math.prod(x[0].shape[-2:]) <= _MAX_ON_HOST
+    call = OnHost(name, by_numpy) if is_on_host else by_dpnp
 
     def gradients(entry: Any, grads: Any) -> dict[str, Tensor]:
         numbers = [str(n) for n in range(len(shapes))]
@@ -88,7 +88,7 @@ def factorized(
 
     dtypes = dtypes or [str(x[0].dtype)] * len(shapes)
     outs = [Out(*out) for out in zip(shapes, dtypes, strict=True)]
-    return x[0].trace.array_call(call, x, outs, gradients)
+    return trace.array_call(call, x, outs, gradients)
 
 
 def turned(x: Tensor) -> Tensor:
