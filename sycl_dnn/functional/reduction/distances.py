@@ -3,17 +3,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sycl_dnn.call.operation import operation
-from sycl_dnn.functional.arithmetic.binary import add, div, mul, sub
+from sycl_dnn.functional.arithmetic.binary import div, mul
 from sycl_dnn.functional.arithmetic.comparison import clamp
 from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.arithmetic.elementwise import check_float
 from sycl_dnn.functional.arithmetic.operands import check_arrays, checked_operands
-from sycl_dnn.functional.reduction.statistics import norm
+from sycl_dnn.functional.reduction.statistics import norm, order_of
 from sycl_dnn.functional.reduction.sums import sum as summed
 from sycl_dnn.functional.shape.arrangement import spread
 from sycl_dnn.functional.shape.reshaping import check_axis, unsqueeze
+from sycl_dnn.ir.node import Node
+from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
+from sycl_dnn.ops.reduction import NORM
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import broadcast_shape, expand_rank, reshape
 
@@ -65,6 +70,22 @@ def _wide(x: Tensor, dtype: str) -> Tensor:
     return converted(x, dtypes.wide(dtype))
 
 
+def _distances(name: str, a: Tensor, b: Tensor, p: Any, dtype: str, eps: float = 0.0) -> Tensor:
+    """Record norms of differences, plus ``eps``, along the last axis, which is kept."""
+    rank, order = max(a.ndim, b.ndim), order_of(name, p)
+    if 0 in (a.shape[-1], b.shape[-1]):
+        order = 1.0  # of no elements, 0 as all others
+
+    def definition(x: Node, y: Node) -> Node:
+        difference = x - y + eps if eps else x - y
+        return NORM(difference, axes=(rank - 1,), order=order)
+
+    # One function of nodes: differences of all pairs are not stored.
+    return converted(
+        computed(definition, *[expand_rank(_wide(x, dtype), rank) for x in (a, b)]), dtype
+    )
+
+
 @operation
 def pairwise_distance(
     x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
@@ -100,8 +121,8 @@ def pairwise_distance(
     x1, x2 = checked_operands("pairwise_distance", x1=x1, x2=x2)
     check_float("pairwise_distance", x1=x1, x2=x2)
     dtype = dtypes.result_dtype(x1, x2)
-    difference = add(sub(_wide(x1, dtype), _wide(x2, dtype)), float(eps))
-    return converted(norm(difference, p, -1, keepdim), dtype)
+    result = _distances("pairwise_distance", x1, x2, p, dtype, float(eps))
+    return result if keepdim else reshape(result, result.shape[:-1])
 
 
 @operation
@@ -121,8 +142,7 @@ def cdist(
     p : float
         Order of the norm.
     compute_mode : str
-        Ignored: differences are always computed, which is accurate for close rows but needs memory
-        for all ``(*A, n, m, k)``.
+        Ignored: differences are always computed, which is accurate for close rows.
 
     Returns
     -------
@@ -149,4 +169,5 @@ def cdist(
         raise ValueError(f"cdist: x2 must have {x1.shape[-1]} columns, got shape {x2.shape}")
     dtype = dtypes.promote(x1.dtype, x2.dtype)
     a, b = checked_operands("cdist", x1=unsqueeze(x1, -2), x2=unsqueeze(x2, -3))
-    return converted(norm(sub(_wide(a, dtype), _wide(b, dtype)), p, -1), dtype)
+    result = _distances("cdist", a, b, p, dtype)
+    return reshape(result, result.shape[:-1])

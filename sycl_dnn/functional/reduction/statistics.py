@@ -129,12 +129,13 @@ var_mean = _with_mean("var_mean", "variance", var)
 std_mean = _with_mean("std_mean", "standard deviation", std)
 
 
-def _order(p: Any) -> float:
+def order_of(name: str, p: Any) -> float:
+    """Return the order of a norm."""
     if p == "fro":
         return 2.0
     if isinstance(p, (int, float)):
         return float(p)
-    raise ValueError(f"norm: p must be a number or 'fro', got {p!r}")
+    raise ValueError(f"{name}: p must be a number or 'fro', got {p!r}")
 
 
 @operation
@@ -147,7 +148,7 @@ def norm(
 ) -> Tensor:
     """Return the norm of vectors along axes."""
     check_float("norm", input=input)
-    return _computed("norm", ops.NORM, input, dim, keepdim, order=_order(p))
+    return _computed("norm", ops.NORM, input, dim, keepdim, order=order_of("norm", p))
 
 
 # --- normalize
@@ -187,7 +188,11 @@ def normalize(
     """
     check_float("normalize", input=input)
     check_eps("normalize", eps)
-    axes, order, dtype = axes_of("normalize", dim, input.ndim), _order(p), str(input.dtype)
+    axes, order, dtype = (
+        axes_of("normalize", dim, input.ndim),
+        order_of("normalize", p),
+        str(input.dtype),
+    )
 
     def definition(x: Node) -> Node:
         length = ops.NORM(x, axes=tuple(sorted(axes)), order=order)
