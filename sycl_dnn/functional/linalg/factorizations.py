@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -142,7 +143,8 @@ def _tall_qr(x: Tensor) -> list[Tensor]:
         mirrored = add(tril(inner), turned(tril(inner, -1)))
         rows = matmul(q, mirrored)
         rows = rows if of_q is None else add(of_q, rows)
-        return {"0": turned(solution(r, turned(rows)))}
+        # As in torch, the gradient of a matrix without full rank is no error.
+        return {"0": turned(solution(r, turned(rows), if_singular=math.nan))}
 
     return factorized("qr", [x], [(*batch, m, n), (*batch, n, n)], rule)
 

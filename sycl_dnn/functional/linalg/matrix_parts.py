@@ -58,12 +58,13 @@ _MAX_ON_HOST = 1 << 14
 
 def factorized(
     name: str, x: list[Tensor], shapes: Sequence[tuple[int, ...]],
-    rule: Callable[..., dict[str, Tensor]], dtypes: Sequence[str] | None = None, **options: Any,
+    rule: Callable[..., dict[str, Tensor]], dtypes: Sequence[str] | None = None,
+    if_singular: float | None = None, **options: Any,
 ) -> list[Tensor]:  # fmt: skip
     """Record a function of ``dpnp.linalg``, on CPUs for most sizes that of ``numpy.linalg``.
 
     ``rule(results, grads)`` gets None for missing gradients. Results have the dtype of the first
-    input, or ``dtypes``.
+    input, or ``dtypes``. ``if_singular``: what they are in place of an error, on CPUs.
     """
 
     def by_dpnp(*arrays: Any) -> Any:
@@ -76,6 +77,10 @@ def factorized(
         try:
             return getattr(np.linalg, name)(*arrays, **options)
         except np.linalg.LinAlgError as error:
+            if if_singular is not None and arrays[0].ndim == 2:
+                return np.full(shapes[0][-2:], if_singular)
+            if if_singular is not None:
+                return np.stack([by_numpy(*matrices) for matrices in zip(*arrays, strict=True)])
             raise dpnp.linalg.LinAlgError(f"{name}: {error}") from None
 
     by_dpnp.__qualname__, trace = name, x[0].trace

@@ -30,14 +30,14 @@ def inverse(x: Tensor) -> Tensor:
     return factorized("inv", [x], [x.shape], rule)[0]
 
 
-def solution(a: Tensor, b: Tensor) -> Tensor:
+def solution(a: Tensor, b: Tensor, if_singular: float | None = None) -> Tensor:
     """Return the solution of ``a @ x = b`` for matrices in equal batches."""
 
     def rule(results: list[Tensor], grads: list[Any]) -> dict[str, Tensor]:
-        of_b = solution(turned(a), grads[0])
+        of_b = solution(turned(a), grads[0], if_singular)
         return {"0": neg(matmul(of_b, turned(results[0]))), "1": of_b}
 
-    return factorized("solve", [a, b], [b.shape], rule)[0]
+    return factorized("solve", [a, b], [b.shape], rule, if_singular=if_singular)[0]
 
 
 def _solved(name: str, a: Tensor, b: Tensor, left: bool) -> Tensor:

@@ -216,3 +216,13 @@ def test_work_on_the_host_waits_for_the_queue(queue):
         expected = np.eye(100) * (0.5 + 2**0.5)
         for _ in range(10):
             np.testing.assert_allclose(call(x).asnumpy(), expected, rtol=1e-5)
+
+
+def test_gradient_of_qr_without_full_rank_is_nan_in_that_matrix_alone(queue):
+    if not queue.sycl_device.is_cpu:
+        pytest.skip(f"oneMKL computes on {queue.sycl_device.name}")
+    x = _matrices((2, 3, 3), queue)
+    x[1, :, 2] = 0
+    slopes = sycl_dnn.grad(lambda x: F.sum(F.linalg.qr(x).R))(x).asnumpy()
+    assert np.isfinite(slopes[0]).all()
+    assert not np.isfinite(slopes[1]).all()
