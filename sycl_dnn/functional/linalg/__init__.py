@@ -2,7 +2,7 @@
 """``torch.linalg`` for dpnp arrays: solutions, factorizations and norms of matrices in batches.
 
 Factorizations are those of ``dpnp.linalg`` (oneMKL), on CPUs of ``numpy.linalg`` for matrices of up
-to 16,384 elements, each recorded as one call. Their gradients are operations of this layer, so
+to 64 x 64 elements, each recorded as one call. Their gradients are operations of this layer, so
 derivatives of every order follow.
 """
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -51,9 +50,10 @@ def checked(
             raise ValueError(f"{name}: {argument} must be square, got shape {x.shape}")
 
 
-#: Elements of a matrix up to which NumPy's LAPACK, in one thread, is faster than oneMKL, which dpnp
-#: calls after several submissions: 4 us for 4 x 4 elements against 110.
-_MAX_ON_HOST = 1 << 14
+#: Product of a matrix's sizes and the smaller one up to which NumPy's LAPACK is faster than oneMKL,
+#: which dpnp calls after several submissions: 4 us for 4 x 4 elements against 110. Larger ones take
+#: several threads of OpenBLAS, which wait for each other busily, on a loaded computer for seconds.
+_MAX_ON_HOST = 64**3
 
 
 def factorized(
@@ -84,7 +84,9 @@ def factorized(
             raise dpnp.linalg.LinAlgError(f"{name}: {error}") from None
 
     by_dpnp.__qualname__, trace = name, x[0].trace
-    is_on_host = trace.engine.kind is engine_kind.cpu and math.prod(x[0].shape[-2:]) <= _MAX_ON_HOST
+    rows, columns = x[0].shape[-2:]
+    is_small = rows * columns * min(rows, columns) <= _MAX_ON_HOST
+    is_on_host = is_small and trace.engine.kind is engine_kind.cpu
     call = OnHost(name, by_numpy) if is_on_host else by_dpnp
 
     def gradients(entry: Any, grads: Any) -> dict[str, Tensor]:
