@@ -8,8 +8,6 @@ from typing import Any
 
 from sycl_dnn import _core
 from sycl_dnn._dpnp import place
-from sycl_dnn.compiler import host_constants
-from sycl_dnn.compiler.host_constants import HostValues
 from sycl_dnn.compiler.step_graph import Graph, Node, moved
 from sycl_dnn.onednn.memory import KINDS
 from sycl_dnn.program.executable import Executable
@@ -69,7 +67,7 @@ class Keys:
         computation = node.function
         if computation is None and node.pd is None:
             computation = node.primitive  # a kernel
-        work: list[Any] = [] if computation is None else [self._identity(computation)]
+        work: list[Any] = [] if computation is None else [self._pool.hold(computation)]
         work += node.work if node.pd is not None else [node.row]
         for name, tensor in node.inputs.items():
             work.append((name, self._look(tensor)))
@@ -78,10 +76,6 @@ class Keys:
             before = self._numbers.get(id(storage))
             recipe = (tuple(work), name, tensor.desc, tensor.offset, storage.desc, before)
             self._numbers[id(storage)] = self._pool.number(recipe)
-
-    def _identity(self, computation: Any) -> Any:
-        is_data = isinstance(computation, HostValues)
-        return computation if is_data else self._pool.hold(computation)
 
     def _look(self, tensor: Tensor) -> tuple[Any, ...]:
         return (self.number(tensor.storage), tensor.desc, tensor.offset)
@@ -163,7 +157,7 @@ def settle(graph: Graph, pool: Pool, queue: Any, stream: Any) -> list[Storage]:
         for _, v, t in graph.trace.captured
         if _is_array(v) and t.storage.constant
     }
-    run = partial(_run_nodes, graph, nodes, captured, queue, stream)
+    run = partial(_run_nodes, graph, nodes, queue, stream)
     arrays = _compute_constants(graph, nodes, needed_storages, pool, run)
     graph.drop(nodes)
     _bind_constants(graph, arrays)
@@ -191,46 +185,19 @@ def _compute_constants(
 
 
 def _run_nodes(
-    graph: Graph, nodes: list[Node], captured: dict[int, Any], queue: Any, stream: Any,
-    finals: list[Tensor],
-) -> list[Any]:  # fmt: skip
+    graph: Graph, nodes: list[Node], queue: Any, stream: Any, finals: list[Tensor]
+) -> list[Any]:
     """Run the constant nodes that results depend on, and wait for the results."""
-    results = _allocated(finals, queue)
-    needed = live_steps(nodes, [t.storage for t in finals])
-    on_host = [n for n in needed if isinstance(n.function, HostValues)]
-    rest = [n for n in needed if not isinstance(n.function, HostValues)]
-    read = {id(t.storage) for n in rest for t in n.inputs.values()}
-    written = {id(t.storage): t for n in on_host for t in n.outputs.values()}
-    # In an allocation of their own, which is freed when the primitives have read them.
-    apart = _allocated([t for key, t in written.items() if key in read - results.keys()], queue)
-    outs = {key: array for key, array in (results | apart).items() if key in written}
-    host_constants.compute(on_host, captured, outs)
-    _bind_constants(graph, outs)
-    if rest:
-        others = {key: t for t in finals if (key := id(t.storage)) not in written}
-        arrays = [results[key] for key in others]
-        _run_steps(graph, list(graph.steps(rest)), list(others.values()), arrays, queue, stream)
-    return list(results.values())
-
-
-def _allocated(tensors: list[Tensor], queue: Any) -> dict[int, Any]:
-    """Return new arrays by the ids of the storages that tensors fill."""
-    blanks = [allocation.blank_of(t) for t in tensors]
-    arrays = allocation.together(blanks, queue) if blanks else []
-    return {id(t.storage): array for t, array in zip(tensors, arrays, strict=True)}
-
-
-def _run_steps(
-    graph: Graph, steps: list[Any], finals: list[Tensor], outs: list[Any], queue: Any, stream: Any
-) -> None:
-    """Run primitives, kernels and calls of constants; wait for the results."""
-    trace = graph.trace
+    trace, blanks = graph.trace, [allocation.blank_of(t) for t in finals]
+    arrays = allocation.together(blanks, queue)
+    steps = list(graph.steps(live_steps(nodes, [t.storage for t in finals])))
     # No constant depends on a seed, and drawing one here would shift the seeds of later calls.
     seeds = {t.storage for _, value, t in trace.captured if isinstance(value, Seed)}
     arguments = [s for s in trace.arguments if s not in seeds]
     executable = Executable(trace, steps, finals, arguments)
-    executable.run(queue, stream, [None] * len(arguments), KINDS["device"], dict(enumerate(outs)))
+    executable.run(queue, stream, [None] * len(arguments), KINDS["device"], dict(enumerate(arrays)))
     queue.wait()
+    return arrays
 
 
 def _covering_tensors(graph: Graph, nodes: list[Node], storages: list[Storage]) -> list[Tensor]:

@@ -15,7 +15,6 @@ import numpy as np
 
 from sycl_dnn import _core, errors, tree
 from sycl_dnn.compiler import kept_arrays
-from sycl_dnn.compiler.host_constants import FUNCTIONS, HostValues
 from sycl_dnn.compiler.kept_arrays import NotKept
 from sycl_dnn.compiler.step_graph import Graph, Node
 from sycl_dnn.compiler.tracing import CompileTrace
@@ -128,25 +127,17 @@ class _Writer(pickle.Pickler):
 
     def _node(self, node: Node) -> tuple[Any, ...]:
         is_data = node.pd is not None or node.primitive is None or is_kernel(node.primitive)
-        if not (is_data and isinstance(node.function, (HostValues, type(None)))):
+        if not is_data or node.function is not None:
             self._refused()
         kernel = node.primitive if node.pd is None else None
-        return (
-            "node",
-            node.pd,
-            kernel,
-            node.function,
-            node.inputs,
-            node.outputs,
-            {n: getattr(node, n) for n in _FACTS},
-        )
+        facts = {n: getattr(node, n) for n in _FACTS}
+        return "node", node.pd, kernel, node.inputs, node.outputs, facts
 
 
 #: What is kept of a node besides its work and tensors.
 _FACTS = ("fused", "refused", "times", "is_rounded", "part", "inserted", "is_repeated")
 #: By class, the first that fits: the arguments of ``_made`` for an object.
 _REDUCED: dict[Any, Any] = {
-    HostValues: lambda writer, f: ("host_values", f.name, f.settings),
     Node: _Writer._node, Tensor: _Writer._tensor, Storage: _Writer._storage,
     _core.MemoryDesc: _Writer._desc, _core.PrimitiveDesc: _Writer._pd,
     _core.Kernel: _Writer._kernel, _core.Engine: lambda writer, engine: ("engine",),
@@ -240,12 +231,6 @@ class _Reader(pickle.Unpickler):
         """Return a kernel."""
         return launching.rebuilt(self._trace, recipe)
 
-    def make_host_values(self, name: str, settings: tuple[Any, ...]) -> HostValues:
-        """Return a function of constants; raise NotKept if there is none of the name."""
-        if name not in FUNCTIONS:
-            raise NotKept
-        return HostValues(name, settings)
-
     def make_storage(self, desc: Any, content: Any, facts: tuple[Any, ...]) -> Storage:
         """Return a storage; ``content`` is that of its memory."""
         argument, constant, scalar, repeat = facts
@@ -261,12 +246,11 @@ class _Reader(pickle.Unpickler):
         return Tensor(self._trace, storage, *rest)
 
     def make_node(
-        self, pd: Any, kernel: Any, function: Any, inputs: Any, outputs: Any,
-        facts: dict[str, Any],
-    ) -> Node:  # fmt: skip
+        self, pd: Any, kernel: Any, inputs: Any, outputs: Any, facts: dict[str, Any]
+    ) -> Node:
         """Return a node."""
         params = {} if pd is None else pd.parameters
-        return Node(pd, inputs, outputs, params, function, kernel, **facts)
+        return Node(pd, inputs, outputs, params, None, kernel, **facts)
 
 
 def written(trace: CompileTrace, rewritten: Rewritten, weights: kept_arrays.Weights) -> bytes:

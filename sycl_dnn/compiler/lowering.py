@@ -23,7 +23,7 @@ from sycl_dnn.compiler.partitions import lower
 from sycl_dnn.compiler.passes.batch_slicing import slice_batches
 from sycl_dnn.compiler.passes.cleaning import clean, merge_gates
 from sycl_dnn.compiler.passes.depthwise import fuse_depthwise
-from sycl_dnn.compiler.passes.folding import fold, split_batch_norms
+from sycl_dnn.compiler.passes.folding import fold
 from sycl_dnn.compiler.passes.fusing import fuse, sum_in_place
 from sycl_dnn.compiler.passes.host_sequences import run_on_host
 from sycl_dnn.compiler.passes.joined_launches import join_launches
@@ -57,7 +57,6 @@ PASSES: tuple[Pass, ...] = (
     clean,
     merge_gates,
     clean,
-    split_batch_norms,
     fold,
     fuse,
     join_products,

@@ -10,9 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sycl_dnn._core import PostOps, PrimitiveAttr, algorithm, normalization_flags
+from sycl_dnn._core import algorithm
 from sycl_dnn.compiler.constant_values import constant_ids
-from sycl_dnn.compiler.host_constants import HostValues, recorded_on_host
 from sycl_dnn.compiler.passes.fusing import (
     Draft,
     built,
@@ -25,104 +24,16 @@ from sycl_dnn.compiler.passes.fusing import (
     report,
     with_work,
 )
-from sycl_dnn.compiler.post_ops import Chain, Op, chain_on, is_moderate, scalar_of, with_post_ops
+from sycl_dnn.compiler.post_ops import Chain, Op, chain_on, is_moderate, scalar_of
 from sycl_dnn.compiler.rebuilding import coefficients_of, origin
 from sycl_dnn.compiler.relayout import same_span
-from sycl_dnn.compiler.step_graph import Graph, Node, Refusal, moved
-from sycl_dnn.functional.normalization.affine import float32
-from sycl_dnn.ir.node import Node as Value
-from sycl_dnn.lower.node_lowering import all_computed
-from sycl_dnn.ops.arithmetic import RSQRT
-from sycl_dnn.trace import layout
+from sycl_dnn.compiler.step_graph import Graph, Node, Refusal
 from sycl_dnn.trace.pointwise import add, mul
-from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import reshape
 
 A = algorithm
-ROWS = ("convolution_forward", "deconvolution_forward", "matmul", "inner_product_forward")
-
-
-def split_batch_norms(graph: Graph) -> None:
-    """Rewrite normalizations with given statistics as a scale and a shift per channel."""
-    for node in graph.walk():
-        if node.row != "batch_normalization_forward" or not node.has_dst:
-            continue
-        has_statistics = node.params["flags"] & normalization_flags.use_global_stats
-        if has_statistics and _is_of_product(graph, node.inputs["src"]):
-            _split_batch_norm(graph, node)
-
-
-def _is_of_product(graph: Graph, tensor: Tensor) -> bool:
-    """Whether a product, such as a convolution, or sums with it have a single reader each."""
-    producer = graph.writer(tensor)
-    if producer is None or len(graph.readers(tensor.storage)) != 1:
-        return False
-    if producer.row == "binary":
-        return _is_of_product(graph, producer.inputs["src_0"])
-    return producer.row in ROWS
-
-
-def _split_batch_norm(graph: Graph, node: Node) -> None:
-    inputs = node.inputs
-    stats = inputs["mean"], inputs["variance"], inputs.get("scale"), inputs.get("shift")
-    eps = node.params["epsilon"]
-    result, nodes = graph.recorded(lambda: _scaled(inputs["src"], *_statistics(graph, stats, eps)))
-    last = nodes[-1]
-    if result.storage is not last.dst.storage or not same_span(result.desc, node.dst.desc):
-        return
-    last.outputs = {"dst": moved(last.dst, node.dst.storage, node.dst.offset)}
-    last.fused = ["batch_normalization_forward"]
-    graph.insert(nodes[:-1], before=node)
-    graph.replace([], last, at=node)
-
-
-def _statistics(graph: Graph, stats: Sequence[Tensor | None], eps: float) -> Sequence[Tensor]:
-    """Record the vectors a and b for which the normalization is ``x * a + b``."""
-    has_weight, has_bias = (t is not None for t in stats[2:])
-    vectors = [t for t in stats if t is not None]
-    function = HostValues("normalization", (eps, has_weight, has_bias))
-    on_host = recorded_on_host(graph, function, vectors, [vectors[0].shape] * 2)
-    recorded: Sequence[Tensor] = on_host or graph.joined(_factor_and_offset, *stats, eps)
-    return recorded
-
-
-def _per_channel(vector: Tensor, rank: int) -> Tensor:
-    """Return a view (1, C, 1...) of a dense (C,), with the strides that fast kernels require."""
-    vector = vector.trace.plain(vector)
-    shape = (1, vector.size) + (1,) * (rank - 2)
-    return vector.view(shape, layout.row_major_strides(shape))
-
-
-def _scaled(x: Tensor, factor: Tensor, offset: Tensor) -> Tensor:
-    """Return ``x * factor + offset`` for (N, C, *S) and vectors (C,), in one pass."""
-    if x.ndim > 2 and x.size == x.shape[0] * x.shape[1]:
-        # oneDNN adds the wrong channels if there is a single position.
-        return reshape(_scaled(reshape(x, x.shape[:2]), factor, offset), x.shape)
-    a, b = _per_channel(factor, x.ndim), _per_channel(offset, x.ndim)
-    post_ops = PostOps()
-    post_ops.append_binary(A.binary_add, b.desc)
-    inputs, out = {"src_0": x, "src_1": a, "attr_post_op_0_src_1": b}, Out(x.shape, x.dtype, x)
-    attr = with_post_ops(PrimitiveAttr(), post_ops)
-    kind = A.binary_mul
-    return x.trace.primitive("binary", inputs, {"dst": out}, attr=attr, algorithm=kind)["dst"]
-
-
-def _factor_and_offset(
-    mean: Tensor, var: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float
-) -> tuple[Tensor, Tensor]:
-    """Return the (C,) vectors a and b for which the normalization is ``x * a + b``."""
-
-    def definition(mean: Value, var: Value, *rest: Value) -> tuple[Value, Value]:
-        supply = iter(rest)
-        a = RSQRT(var + eps)
-        a = a if weight is None else a * next(supply)
-        b = mean * a
-        return a, -b if bias is None else next(supply) - b
-
-    vectors = [float32(t) for t in (mean, var, weight, bias) if t is not None]
-    a, b = all_computed(definition, *vectors)
-    return a, b
+ROWS = ("convolution_forward", "deconvolution_forward", "matmul")
 
 
 class _Link(NamedTuple):
@@ -244,31 +155,10 @@ def _coefficients(graph: Graph, node: Node, ops: Sequence[Op]) -> tuple[Tensor, 
     factors = [factor for op in ops for factor in _factors(graph, op)]
     over = _over_weights(node, weights.shape)
     bias = None if bias is None else origin(graph, bias)
-    on_host = _coefficients_on_host(graph, weights, bias, factors, over)
-    if on_host is not None:
-        return on_host
     combined: tuple[Tensor, Tensor | None] = graph.joined(
         _folded_coefficients, weights, bias, factors, over
     )
     return combined
-
-
-def _coefficients_on_host(
-    graph: Graph, weights: Tensor, bias: Tensor | None, factors: list[_Factor],
-    over: tuple[int, ...],
-) -> tuple[Tensor, Tensor | None] | None:  # fmt: skip
-    """Return the same as ``_folded_coefficients``, if the host can compute it."""
-    vectors = [value for _, value in factors if isinstance(value, Tensor)]
-    data = tuple((p, None if isinstance(v, Tensor) else float(v)) for p, v in factors)
-    is_scaled = any(is_product for is_product, _ in factors)
-    has_bias = bias is not None or not all(is_product for is_product, _ in factors)
-    shapes = [weights.shape] * is_scaled + [(math.prod(over),)] * has_bias
-    function = HostValues("coefficients", (over, data, bias is not None))
-    inputs = [weights, *vectors] if bias is None else [weights, bias, *vectors]
-    made = recorded_on_host(graph, function, inputs, shapes)
-    if made is None:
-        return None
-    return made[0] if is_scaled else weights, made[-1] if has_bias else None
 
 
 def _factors(graph: Graph, op: Op) -> list[_Factor]:

@@ -35,10 +35,9 @@ from sycl_dnn.trace.values import Storage, Tensor
 #: Primitives with compiled kernels for post-ops, at least in some cases.
 PRODUCERS = frozenset(
     (
-        "batch_normalization_forward", "binary", "convolution_forward", "deconvolution_forward",
-        "eltwise_forward", "group_normalization_forward", "inner_product_forward",
-        "layer_normalization_forward", "matmul", "pooling_forward", "reduction",
-        "resampling_forward", "softmax_forward",
+        "binary", "convolution_forward", "deconvolution_forward", "eltwise_forward",
+        "layer_normalization_forward", "matmul", "pooling_forward", "resampling_forward",
+        "softmax_forward",
     )
 )  # fmt: skip
 #: Primitives that can write a permuted result.
@@ -290,9 +289,6 @@ def built(
     pd = rebuilt(engine, node, attr, dst=_requested(node, result.desc), **changes)
     if isinstance(pd, Refusal):
         return pd
-    is_plain = pd.impl_info.startswith(("ncsp_", "nspc_", "ref"))
-    if node.row == "batch_normalization_forward" and is_plain:
-        return Refusal(f"{pd.impl_info} multiplies by 0: NaN for minus infinity, and -0")
     if pd.desc_of("dst") != result.desc:
         return Refusal(f"{node.row} would write another layout")
     refusal = misfit(pd, node, inputs)

@@ -6,11 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sycl_dnn._core import normalization_flags
+from sycl_dnn._core import PostOps, PrimitiveAttr, algorithm
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.elementwise import check_float
 from sycl_dnn.functional.normalization.affine import (
-    affine,
     check_eps,
     check_shapes,
     dense_layout,
@@ -22,6 +21,7 @@ from sycl_dnn.lower.node_lowering import all_computed, computed
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops import normalization as ops
 from sycl_dnn.ops.arithmetic import RSQRT, cast
+from sycl_dnn.trace import layout
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import reshape
@@ -111,7 +111,7 @@ def with_stats(
     assert mean is not None
     assert var is not None
     if x.trace.is_compiled and not x.trace.training and x.dtype != "float64":
-        return _by_primitive(x, mean, var, weight, bias, eps)
+        return _scaled(x, *_factor_and_offset(mean, var, weight, bias, eps))
     wide = dtypes.wide(x.dtype)
     vectors = vectors_of(x, mean, var, weight, bias)
 
@@ -125,23 +125,38 @@ def with_stats(
     return computed(definition, x, *vectors)
 
 
-def _by_primitive(
-    x: Tensor, mean: Tensor, var: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float
-) -> Tensor:
-    """Record oneDNN's primitive, which compiled functions fuse or fold into convolutions."""
-    vectors, flags = affine(weight, bias)
-    shape = x.shape
-    flat = x if x.ndim < 6 else reshape(x, (*shape[:2], x.size // (shape[0] * shape[1])))
-    result = x.trace.primitive(
-        "batch_normalization_forward",
-        {"src": flat, **vectors, "mean": float32(mean), "variance": float32(var)},
-        {"dst": Out(flat.shape, x.dtype, dense_layout(flat))},
-        ask={"src": dense_layout(flat)},
-        prop_kind=x.trace.forward_kind,
-        epsilon=eps,
-        flags=flags | normalization_flags.use_global_stats,
-    )
-    return reshape(result["dst"], shape)
+def _factor_and_offset(
+    mean: Tensor, var: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float
+) -> tuple[Tensor, ...]:
+    """Return the (C,) vectors a and b for which the normalization is ``x * a + b``."""
+
+    def definition(mean: Node, var: Node, *rest: Node) -> tuple[Node, Node]:
+        supply = iter(rest)
+        a = RSQRT(var + eps)
+        a = a if weight is None else a * next(supply)
+        b = mean * a
+        return a, -b if bias is None else next(supply) - b
+
+    vectors = [float32(t) for t in (mean, var, weight, bias) if t is not None]
+    return all_computed(definition, *vectors)
+
+
+def _scaled(x: Tensor, factor: Tensor, offset: Tensor) -> Tensor:
+    """Record ``x * factor + offset`` for vectors (C,), which passes fold into weights or fuse."""
+    if x.size == x.shape[0] * x.shape[1]:  # oneDNN adds the wrong channels for a single position
+        shape: tuple[int, ...] = x.shape[:2]
+    else:
+        shape = x.shape if x.ndim < 6 else (*x.shape[:2], x.size // (x.shape[0] * x.shape[1]))
+    flat = reshape(x.trace.plain(x), shape)
+    vector = (1, factor.size) + (1,) * (flat.ndim - 2)  # with the strides that are fast
+    a, b = (t.view(vector, layout.row_major_strides(vector)) for t in (factor, offset))
+    post_ops, attr = PostOps(), PrimitiveAttr()
+    post_ops.append_binary(algorithm.binary_add, b.desc)
+    attr.set_post_ops(post_ops)
+    inputs = {"src_0": flat, "src_1": a, "attr_post_op_0_src_1": b}
+    outs = {"dst": Out(flat.shape, x.dtype, flat)}
+    result = x.trace.primitive("binary", inputs, outs, attr=attr, algorithm=algorithm.binary_mul)
+    return reshape(result["dst"], x.shape)
 
 
 @operation
@@ -188,8 +203,8 @@ def batch_norm(
     -----
     Statistics and gradients are sums of generated kernels, in float32 for narrower dtypes. Unlike
     oneDNN's, they are accurate even if a mean is many standard deviations from zero. In compiled
-    functions without gradients, given statistics are used by oneDNN's primitive, or folded into
-    the weights of a convolution.
+    functions without gradients, given statistics are a scale and a shift, which are folded into the
+    weights of a convolution or fused with what follows.
 
     Source: oneDNN developer guide, "Batch Normalization"; Ioffe and Szegedy, arXiv:1502.03167.
     """

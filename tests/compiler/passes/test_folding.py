@@ -27,4 +27,4 @@ def test_batch_norm_after_a_product_and_a_sum_is_in_the_weights(queue):
     np.testing.assert_allclose(result, np.maximum(expected, 0), 1e-4, 1e-4)
     (part,) = compiled.explain(on_device).parts
     assert part.row == "matmul"
-    assert "batch_normalization_forward" in part.fused
+    assert "binary_mul + binary_add (in weights)" in part.fused
