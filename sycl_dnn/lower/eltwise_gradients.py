@@ -29,7 +29,7 @@ def _elementwise(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> 
     leaves = [leaf(("operand", i), t.shape, str(t.dtype)) for i, t in enumerate(inputs.values())]
     wide = dtypes.wide(result.dtype)
     node = cast(_defined(entry, *[cast(x, wide) for x in leaves]), str(result.dtype))
-    params = {"results": (node,), "leaves": tuple(leaves), "backward": None}
+    params = {"results": (node,), "leaves": tuple(leaves)}
     of_nodes = Entry("nodes", inputs, {"0": result}, params)
     numbers = {str(names.index(name)) for name in needed}
     parts = gradient(trace, of_nodes, {"0": grads["dst"]}, numbers)

@@ -96,25 +96,11 @@ def meaning(
     definition: Callable[..., Node], operands: Sequence[Tensor], record: Callable[[], Tensor]
 ) -> Tensor:
     """Return the result of ``record()``; its derivatives are those of a definition."""
-    return all_meaning(lambda *nodes: (definition(*nodes),), operands, lambda: (record(),))[0]
-
-
-def all_meaning(
-    definition: Callable[..., tuple[Node, ...]],
-    operands: Sequence[Tensor],
-    record: Callable[[], tuple[Tensor, ...]],
-    backward: Callable[[Entry, Tensor, set[str]], Grads] | None = None,
-) -> tuple[Tensor, ...]:
-    """Return the results of ``record()``; their gradient is that of the definition.
-
-    ``backward(entry, dy, needed)`` may record the gradients of the entry's inputs from that of its
-    first output, if no other has one; further derivatives are those of the definition.
-    """
     leaves = _leaves_of(operands)
     with untaped(operands[0].trace):
-        tensors = record()
-    _put_on_tape(definition(*leaves), leaves, list(leaves), tensors, backward)
-    return tensors
+        tensor = record()
+    _put_on_tape([definition(*leaves)], leaves, list(leaves), [tensor])
+    return tensor
 
 
 def _leaves_of(operands: Sequence[Tensor]) -> NodeTensors:
@@ -169,13 +155,12 @@ def _put_on_tape(
     existing: NodeTensors,
     leaves: Sequence[Node],
     tensors: Sequence[Tensor],
-    backward: Callable[..., Any] | None = None,
 ) -> None:
     """Put nodes on the tape of the trace that has their tensors."""
     trace = tensors[0].trace
     inputs = {str(i): existing[node] for i, node in enumerate(leaves)}
     outputs = {str(i): tensor for i, tensor in enumerate(tensors)}
-    params = {"results": tuple(results), "leaves": tuple(leaves), "backward": backward}
+    params = {"results": tuple(results), "leaves": tuple(leaves)}
     trace.tape.append(Entry("nodes", inputs, outputs, params))
 
 
@@ -198,14 +183,8 @@ def gradient(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grad
     for seed, n in zip(seeds, numbers, strict=True):
         existing[seed] = trace.convert(grads[str(n)], seed.dtype)
     grad_nodes, variables = [g for _, g in pairs], [*leaves, *seeds]
-    if entry.params["backward"] is not None and numbers == [0]:
-        with untaped(trace):
-            grads = entry.params["backward"](entry, existing[seeds[0]], {name for name, _ in pairs})
-        grad_tensors = [grads[name] for name, _ in pairs]
-        _put_on_tape(grad_nodes, existing, variables, grad_tensors)
-    else:
-        like = {g: entry.inputs[name] for name, g in pairs}
-        grad_tensors = recorded(grad_nodes, existing, variables, like)
+    like = {g: entry.inputs[name] for name, g in pairs}
+    grad_tensors = recorded(grad_nodes, existing, variables, like)
     return dict(zip([name for name, _ in pairs], grad_tensors, strict=True))
 
 
