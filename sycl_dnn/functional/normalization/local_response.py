@@ -3,10 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import partial
-
-from sycl_dnn._core import algorithm, engine_kind
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.elementwise import check_float
 from sycl_dnn.functional.normalization.affine import empty_like
@@ -15,55 +11,7 @@ from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops.arithmetic import POWER, RSQRT, SQRT, SQUARE, cast
 from sycl_dnn.ops.selection import WINDOW_SUMS, pad
-from sycl_dnn.trace.gradients import Grads, backward, rule_for
-from sycl_dnn.trace.recording import Trace
-from sycl_dnn.trace.steps import Entry, Out
 from sycl_dnn.trace.values import Tensor
-from sycl_dnn.trace.views import reshape
-
-#: Wider windows have not been compared on GPUs.
-_WIDEST = 15
-
-
-def _by_kernel(x: Tensor, size: int, alpha: float, beta: float, k: float) -> Tensor:
-    """Normalize (N, C, H, W) in channels-last layout, the only fast one."""
-    definition = partial(_composition, str(x.dtype), size, alpha, beta, k)
-    result = x.trace.primitive(
-        "lrn_forward",
-        {"src": x},
-        {"dst": Out(x.shape, x.dtype, "channels_last")},
-        ask={"src": "channels_last"},
-        prop_kind=x.trace.forward_kind,
-        algorithm=algorithm.lrn_across_channels,
-        local_size=size,
-        alpha=alpha,
-        beta=beta,
-        k=k,
-        composed=definition,
-    )
-    return result["dst"]
-
-
-@rule_for("lrn_forward")
-def _gradient(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
-    return backward(trace, "lrn_backward", entry, grads)
-
-
-def _composition(
-    dtype: str, size: int, alpha: float, beta: float, k: float, inputs: Mapping[str, Tensor]
-) -> Grads:
-    """Return the result of the primitive, whose gradient has no gradient, by nodes."""
-    return {"dst": computed(lambda x: _by_nodes(x, dtype, size, alpha, beta, k), inputs["src"])}
-
-
-def _has_sound_kernel(x: Tensor, size: int, beta: float) -> bool:
-    """Whether oneDNN's fast implementation supports the window and exponent and is correct.
-
-    On CPUs it gives 0 for large values, and wrong gradients for many channels and windows.
-    """
-    if x.trace.engine.kind is engine_kind.cpu:
-        return False
-    return beta == 0.75 and size % 2 == 1 and 3 <= size <= _WIDEST
 
 
 def _by_nodes(x: Node, dtype: str, size: int, alpha: float, beta: float, k: float) -> Node:
@@ -95,7 +43,7 @@ def local_response_norm(
     Returns
     -------
     array (N, C, *S)
-        Same dtype and, on CPUs, order of axes as ``input``.
+        Same dtype and order of axes as ``input``.
 
     Raises
     ------
@@ -106,10 +54,10 @@ def local_response_norm(
 
     Notes
     -----
-    On CPUs it is generated kernels: oneDNN's gives 0 for inputs above about 1e9.
+    It is a generated kernel: oneDNN's primitive gives 0 for inputs above about 1e9 on CPUs.
 
-    Source: oneDNN developer guide, "Local Response Normalization"; Krizhevsky et al., "ImageNet
-    Classification with Deep Convolutional Neural Networks", 2012.
+    Source: Krizhevsky et al., "ImageNet Classification with Deep Convolutional Neural Networks",
+    2012.
     """
     name = "local_response_norm"
     check_float(name, input=input)
@@ -124,8 +72,5 @@ def local_response_norm(
     most = 2 * input.shape[1] - 1  # with which a window has all channels
     if size > most:
         size, alpha = most, alpha * most / size
-    if _has_sound_kernel(input, size, beta):
-        n, channels, *spatial = input.shape
-        flat = reshape(input, (n, channels, spatial[0], -1))
-        return reshape(_by_kernel(flat, size, alpha, beta, k), input.shape)
-    return _composition(str(input.dtype), size, alpha, beta, k, {"src": input})["dst"]
+    dtype = str(input.dtype)
+    return computed(lambda x: _by_nodes(x, dtype, size, alpha, beta, k), input)

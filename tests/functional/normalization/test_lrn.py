@@ -7,7 +7,6 @@ from functional.checks import checked
 
 import sycl_dnn
 from sycl_dnn import functional as F
-from sycl_dnn.functional.normalization import local_response
 
 
 def local_response_norm(x, size, alpha=1e-4, beta=0.75, k=1.0):
@@ -86,20 +85,3 @@ def test_a_window_beyond_all_channels_takes_no_time_for_its_size(queue):
     x = dpnp.ones((1, 3, 2), dtype="f4", sycl_queue=queue)
     actual = F.local_response_norm(x, 2**31 - 1, 2.0**31 - 1, 1.0)
     np.testing.assert_allclose(dpnp.asnumpy(actual), 1 / 4, rtol=1e-6)
-
-
-def test_the_primitive_of_gpus_has_second_derivatives(queue, monkeypatch):
-    monkeypatch.setattr(local_response, "_has_sound_kernel", lambda *args: True)
-    x = dpnp.asarray(np.random.default_rng(0).normal(0, 2, (2, 8, 3, 7)), "f4", sycl_queue=queue)
-
-    def slope(x, shape):
-        def loss(x):
-            return (F.local_response_norm(x.reshape(shape), 3, 0.5) ** 2).sum()
-
-        return (sycl_dnn.grad(loss)(x) ** 2).sum()
-
-    first, second = sycl_dnn.value_and_grad(slope)(x, x.shape)
-    monkeypatch.undo()
-    expected = sycl_dnn.value_and_grad(slope)(x, (2, 8, 3, 7, 1))  # another shape: no known plan
-    np.testing.assert_allclose(float(first), float(expected[0]), rtol=1e-5)
-    np.testing.assert_allclose(second.asnumpy(), expected[1].asnumpy(), rtol=1e-4, atol=1e-4)
