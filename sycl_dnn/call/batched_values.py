@@ -16,7 +16,6 @@ from typing import Any
 from sycl_dnn import tree
 from sycl_dnn.call import batched_axes, batching_rules
 from sycl_dnn.call.batched_call import Call, NoRule, aligned
-from sycl_dnn.call.recorded_tensor import OF_VALUES
 from sycl_dnn.call.running_function import by_trace
 from sycl_dnn.trace import cloning, gradients, nested_arguments
 from sycl_dnn.trace import functions as F
@@ -45,15 +44,6 @@ class _OfWhole(OfOthers):
         """Write all samples."""
         written(value.whole, writer, value.trace.whole_of(result))
         return value
-
-
-def _of_values(name: str) -> Any:
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        raise TypeError(_VALUES.format(name))
-
-    method.__name__ = name
-    method.__doc__ = "Raise TypeError: the value differs from sample to sample."
-    return method
 
 
 class BatchedTensor(Tensor):
@@ -85,26 +75,8 @@ class BatchedTensor(Tensor):
         """Those of the whole; writes go there."""
         return None if self.whole.marks is None else _OfWhole(self.whole.marks)
 
-    def __setitem__(self, key: Any, value: Any) -> None:
-        """Assign to elements of each sample.
-
-        Raises
-        ------
-        TypeError
-            As for arrays of a traced function.
-        """
-        self.trace.assign(self, key, value)
-
-    def fill(self, value: Any) -> None:
-        """Assign a number to all elements, as the method of arrays."""
-        self[...] = value
-
     def __repr__(self) -> str:
         return f"Tensor({self.shape}, {self.dtype}, one of {self.whole.shape[0]})"
-
-    for _name in (*OF_VALUES, "nonzero"):
-        locals()[_name] = _of_values(_name)
-    del _name
 
 
 class Batching:

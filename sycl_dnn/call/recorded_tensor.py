@@ -8,37 +8,13 @@ from typing import Any
 import dpnp
 
 from sycl_dnn.onednn import dtypes
-from sycl_dnn.trace import functions
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.frozen import Frozen, Seed
-from sycl_dnn.trace.refusals import refusal, value_of
-from sycl_dnn.trace.torch_methods import has_torch_methods
 from sycl_dnn.trace.values import Storage, Tensor
 from sycl_dnn.trace.write_marks import OfCaller
 
-#: Methods of arrays that need their values.
-OF_VALUES = (
-    "__array__", "__bool__", "__complex__", "__contains__", "__float__", "__index__", "__int__",
-    "asnumpy", "item", "tolist",
-)  # fmt: skip
-#: Those that make a Python number of one element.
-_SINGLE = frozenset(("__bool__", "__complex__", "__float__", "__index__", "__int__"))
 #: Names of dtypes as tensors have them.
 _names: dict[Any, dtypes.DtypeName] = {}
-
-
-def _of_values(name: str) -> Any:
-    is_single = name in _SINGLE
-
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        value = value_of(name, self, refusal(name))
-        if is_single and self.ndim and self.size == 1:  # as torch; dpnp takes no axes
-            value = value.reshape(())
-        return getattr(value, name)(*args, **kwargs)
-
-    method.__name__ = name
-    method.__doc__ = "As of the array: what the function did so far is computed for it."
-    return method
 
 
 class RecordedTensor(Tensor):
@@ -77,21 +53,6 @@ class RecordedTensor(Tensor):
         """As of the tensor: the function is traced for it."""
         return self.trace.hidden(self).offset
 
-    def __setitem__(self, key: Any, value: Any) -> None:
-        """Assign to elements, as torch: views of the tensor have them, too.
-
-        Raises
-        ------
-        TypeError
-            It is an argument with a gradient, a parameter, or an array that the function captures,
-            or a view of one.
-        """
-        self.trace.assign(self, key, value)
-
-    def fill(self, value: Any) -> None:
-        """Assign a number to all elements, as the method of arrays."""
-        self[...] = value
-
     @property
     def is_argument(self) -> bool:
         """Whether it is an array of the caller's, or a view of one."""
@@ -116,17 +77,8 @@ class RecordedTensor(Tensor):
         if marks:
             self._recording.fresh[id(self)] = len(marks)
 
-    def nonzero(self, *, as_tuple: bool | None = None) -> Any:
-        """As of the array: a tuple of indices; in modules as torch's, (k, number of axes)."""
-        as_tuple = not has_torch_methods() if as_tuple is None else as_tuple
-        return functions.nonzero(self, as_tuple=as_tuple)
-
     def __repr__(self) -> str:
         return f"Tensor({self.shape}, {self.dtype})"
-
-    for _name in OF_VALUES:
-        locals()[_name] = _of_values(_name)
-    del _name
 
 
 class Opaque:

@@ -17,9 +17,11 @@ from sycl_dnn.trace.array_device import device_on
 from sycl_dnn.trace.cloning import clone_of
 from sycl_dnn.trace.refusals import (
     NO_ATTRIBUTES,
+    OF_VALUES,
     REFUSED,
     VALUES,
     NeedsArrays,
+    method_of_values,
     refused_attribute,
     refused_method,
 )
@@ -133,7 +135,7 @@ class ArrayMethods(Reductions):
     __hash__ = object.__hash__
 
     for _name in REFUSED:
-        locals()[_name] = refused_method(_name)
+        locals()[_name] = (method_of_values if _name in OF_VALUES else refused_method)(_name)
     for _name in NO_ATTRIBUTES:
         locals()[_name] = refused_attribute(_name)
     del _name
@@ -372,6 +374,28 @@ class ArrayMethods(Reductions):
         if not hasattr(indices, "shape"):
             indices = np.asarray(indices, "int64")
         return x[(slice(None),) * along + (indices,)]
+
+    def nonzero(self, *, as_tuple: bool | None = None) -> Any:
+        """As of the array: a tuple of indices; in modules as torch's, (k, number of axes)."""
+        from sycl_dnn.trace.torch_methods import has_torch_methods
+
+        as_tuple = not has_torch_methods() if as_tuple is None else as_tuple
+        return functions.nonzero(self, as_tuple=as_tuple)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        """Assign to elements, as torch: views of the tensor have them, too.
+
+        Raises
+        ------
+        TypeError
+            It is an argument with a gradient, a parameter, or an array that the function captures,
+            or a view of one.
+        """
+        self.trace.assign(self, key, value)
+
+    def fill(self, value: Any) -> None:
+        """Assign a number to all elements, as the method of arrays."""
+        self[...] = value
 
     def __len__(self) -> int:
         if not self.shape:

@@ -52,14 +52,20 @@ _WRITES = (
     "or a function that returns a new array"
 )
 
-#: Methods of dpnp's arrays that are refused, with the reason.
+#: Methods of arrays that need their values.
+OF_VALUES = (
+    "__array__", "__bool__", "__complex__", "__contains__", "__float__", "__index__", "__int__",
+    "asnumpy", "item", "tolist",
+)  # fmt: skip
+#: Those that make a Python number of one element.
+_SINGLE = frozenset(("__bool__", "__complex__", "__float__", "__index__", "__int__"))
+#: Methods of dpnp's arrays that are refused, or computed if values are known, with the reason.
 REFUSED = {
     "__array__": VALUES, "__bool__": VALUES, "__bytes__": VALUES, "__complex__": VALUES,
     "__contains__": VALUES, "__float__": VALUES, "__index__": VALUES, "__int__": VALUES,
     "asnumpy": VALUES, "item": VALUES, "tobytes": VALUES, "tofile": VALUES,
     "tolist": VALUES,
-    "compress": _SHAPE, "nonzero": _SHAPE,
-    "__setitem__": _WRITES, "fill": _WRITES, "put": _WRITES,
+    "compress": _SHAPE, "put": _WRITES,
     "partition": f"{_WRITES}, as sycl_dnn.array_function with dpnp.partition",
     "sort": f"{_WRITES}, as sycl_dnn.array_function with dpnp.sort",
     "__dlpack__": _MEMORY, "__dlpack_device__": _MEMORY, "__reduce__": _MEMORY,
@@ -79,7 +85,7 @@ NO_ATTRIBUTES = {
 _SHOWN_TENSOR_METHODS = {
     "__array__": "conversion to NumPy", "__bool__": "bool()", "__bytes__": "bytes()",
     "__complex__": "complex()", "__contains__": "in", "__float__": "float()",
-    "__index__": "use as an index", "__int__": "int()", "__setitem__": "assignment to elements",
+    "__index__": "use as an index", "__int__": "int()",
     "__reduce__": "pickling", "__reduce_ex__": "pickling", "__dlpack__": "__dlpack__()",
 }  # fmt: skip
 
@@ -87,6 +93,21 @@ _SHOWN_TENSOR_METHODS = {
 def refusal(name: str) -> str:
     """Return the message of a refused method."""
     return f"{_SHOWN_TENSOR_METHODS.get(name, f'{name}()')}: {REFUSED[name]}"
+
+
+def method_of_values(name: str) -> Any:
+    """Return a method of the values, for which what the function did so far is computed."""
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        value = value_of(name, self, refusal(name))
+        if name in _SINGLE and self.ndim and self.size == 1:  # as torch; dpnp takes no axes
+            value = value.reshape(())
+        return getattr(value, name)(*args, **kwargs)
+
+    method.__name__ = name
+    method.__doc__ = "As of the array: what the function did so far is computed for it."
+    method.is_refused = True  # type: ignore[attr-defined]
+    return method
 
 
 def refused_method(name: str) -> Any:

@@ -12,7 +12,7 @@ from transforms import TRANSFORMS
 
 import sycl_dnn
 from sycl_dnn import functional as F
-from sycl_dnn.call.recorded_tensor import OF_VALUES
+from sycl_dnn.trace.refusals import OF_VALUES
 
 
 @pytest.fixture(params=TRANSFORMS)
