@@ -21,7 +21,6 @@ from sycl_dnn.call.placed_call import PlacedCall
 from sycl_dnn.compiler import kept_programs
 from sycl_dnn.compiler.constant_values import Pool
 from sycl_dnn.compiler.kept_graphs import Rewritten
-from sycl_dnn.compiler.known_fusions import KnownFusions
 from sycl_dnn.compiler.lowering import Held, Lowered, rewritten, targets_of, traced
 from sycl_dnn.compiler.paused_collection import paused_collection
 from sycl_dnn.compiler.tracing import CompileTrace, UpdatesCaptured
@@ -69,7 +68,6 @@ class Programs:
         self._fallback = fallback
         self._pool = Pool()
         self._replays = Replays()
-        self._fusions = KnownFusions()
         #: Addresses of captured arrays that the function updates.
         self._updated: set[int] = set()
         #: Captured arrays of the last stored program, with what it contains in their place.
@@ -194,9 +192,8 @@ class Programs:
         donated = [i for i, array in enumerate(call.arrays) if id(array) in donated_ids]
         args, kwargs = self._in_order(args, kwargs)
         trace = CompileTrace(
-            place.engine, self._lowered_to(place.engine), self._replays, self._fusions,
-            self._updated,
-        )  # fmt: skip
+            place.engine, self._lowered_to(place.engine), self._replays, self._updated
+        )
         # The contents must not depend on the device.
         trace.is_lowered, trace.training = self._dtype is not None, training
         before = Captures(subject, call.others)
@@ -326,7 +323,6 @@ class Programs:
             self._plans.clear()
             self._pool = Pool()
             self._replays = Replays()
-            self._fusions = KnownFusions()
             self._contents = {}
 
 

@@ -39,8 +39,6 @@ class CompileTrace(Trace):
         dtype to which float32 arguments and captured arrays are converted.
     replays : Replays, optional
         Previous recordings of the function.
-    fusions : KnownFusions, optional
-        Previous fusions of its nodes.
     updated : collection of int
         Addresses of captured arrays that the function updates, which are no constants; those of
         others are noted in ``missed``.
@@ -51,13 +49,11 @@ class CompileTrace(Trace):
         engine: Any,
         dtype: str | None = None,
         replays: Replays | None = None,
-        fusions: Any = None,
         updated: Collection[int] = (),
     ) -> None:
         super().__init__(engine)
         self._updated = updated
         self.missed: set[int] = set()
-        self.fusions = fusions
         # Lowered values are read in their original dtype, so equal layouts do not suffice.
         self._replays = replays if dtype is None else None
         self.dtype = dtype

@@ -14,7 +14,6 @@ from typing import Any
 from sycl_dnn import _core
 from sycl_dnn._core import MemoryDesc, algorithm, data_type, format_kind
 from sycl_dnn.compiler import rebuilding
-from sycl_dnn.compiler.known_fusions import Absorbed, KnownFusions
 from sycl_dnn.compiler.post_ops import (
     ELEMENTWISE,
     Chain,
@@ -27,7 +26,7 @@ from sycl_dnn.compiler.post_ops import (
 from sycl_dnn.compiler.rebuilding import misfit, rebuilt
 from sycl_dnn.compiler.relayout import carried, relaid, same_places, same_span
 from sycl_dnn.compiler.step_graph import Graph, Node, Refusal, moved
-from sycl_dnn.onednn import dtypes, faults, shared_descriptors
+from sycl_dnn.onednn import dtypes, faults
 from sycl_dnn.onednn.shared_descriptors import post_ops_of
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.values import Storage, Tensor
@@ -35,13 +34,12 @@ from sycl_dnn.trace.values import Storage, Tensor
 #: Primitives with compiled kernels for post-ops, at least in some cases.
 PRODUCERS = frozenset(
     (
-        "binary", "convolution_forward", "deconvolution_forward", "eltwise_forward",
-        "layer_normalization_forward", "matmul", "pooling_forward", "resampling_forward",
-        "softmax_forward",
+        "convolution_forward", "deconvolution_forward", "layer_normalization_forward", "matmul",
+        "pooling_forward", "resampling_forward", "softmax_forward",
     )
 )  # fmt: skip
 #: Primitives that can write a permuted result.
-_RELAYING = frozenset(("matmul", "binary", "softmax_forward", "convolution_forward"))
+_RELAYING = frozenset(("matmul", "softmax_forward", "convolution_forward"))
 _FLOATS = (data_type.f32, data_type.bf16, data_type.f16)
 #: Label of a node that directly writes a reordered result.
 _RELAID = "reorder"
@@ -64,14 +62,11 @@ def _fused_once(graph: Graph, node: Node) -> bool:
     readers = _readers(graph, node)
     if not readers:
         return False
-    fusions: KnownFusions | None = graph.trace.fusions
+    fused: Node | Refusal
     if is_overwritten(graph, node, readers[0]):
-        absorbed: Absorbed = Refusal("an input is overwritten in between"), 0
-    elif fusions is None:
-        absorbed = _absorbed(graph, node, readers)
+        fused, n = Refusal("an input is overwritten in between"), 0
     else:
-        absorbed = fusions.absorbed(node, readers, lambda: _absorbed(graph, node, readers))
-    fused, n = absorbed
+        fused, n = _absorbed(graph, node, readers)
     if isinstance(fused, Refusal):
         node.refused.append(f"{readers[0].row}: {fused}")
         return False
@@ -138,19 +133,17 @@ class Draft:
     """A node with the work of its readers, before its descriptor is created."""
 
     node: Node
-    row: str
     inputs: dict[str, Tensor]
     dst: Tensor
     #: Operations after those of the node.
     ops: tuple[Op, ...]
-    #: Names of the work: of the node if it changes, and of each reader.
-    own: list[str] | None
+    #: Names of the work of each reader.
     labels: list[str]
 
     @classmethod
     def of(cls, node: Node) -> Draft:
         """Return a draft without additional work."""
-        return cls(node, node.row, dict(node.inputs), node.dst, (), None, [])
+        return cls(node, dict(node.inputs), node.dst, (), [])
 
     def attached(self) -> tuple[Any, dict[str, Tensor]]:
         """Return the attribute and the inputs with those of the operations."""
@@ -158,7 +151,7 @@ class Draft:
         return attached(self.node.attr, self.ops, inputs), inputs
 
 
-def _absorbed(graph: Graph, node: Node, readers: Sequence[Node]) -> Absorbed:
+def _absorbed(graph: Graph, node: Node, readers: Sequence[Node]) -> tuple[Node | Refusal, int]:
     """Return one node that replaces a node and its first readers, or why there is none."""
     if _is_relayout(readers[0]):
         fused = _relaid_node(graph, node, readers[0])
@@ -173,7 +166,7 @@ def _absorbed(graph: Graph, node: Node, readers: Sequence[Node]) -> Absorbed:
             return refusal or Refusal(""), 0
         fused = built(graph, draft, readers[n - 1])
         if isinstance(fused, Node):
-            report(fused, node, readers[:n], draft.own, draft.labels)
+            report(fused, node, readers[:n], node.fused, draft.labels)
             return fused, n
     return fused, 0
 
@@ -182,11 +175,11 @@ def report(
     fused: Node,
     node: Node,
     readers: Sequence[Node],
-    own_names: Sequence[str] | None,
+    own_names: Sequence[str],
     labels: Sequence[str],
 ) -> None:
     """Name the fusions of a fused node: the work of a node and of its readers."""
-    fused.fused = list(node.fused if own_names is None else own_names)
+    fused.fused = list(own_names)
     fused.refused = list(node.refused)
     for reader, label in zip(readers, labels, strict=True):
         fused.fused += [label] if label == _RELAID else [*reader.fused, label]
@@ -245,21 +238,11 @@ def on_target(target: MemoryDesc, frame: MemoryDesc, chain: Chain) -> tuple[Op, 
 
 def with_work(draft: Draft, chain: Chain, ops: tuple[Op, ...]) -> Refusal | None:
     """Add operations to a draft; return why that is impossible, with the draft as it was."""
-    row, own, inputs = draft.row, draft.own, draft.inputs
-    work = simplified(tuple(op for op in ops if op.kind != "convert"))
-    if row == "eltwise_forward" and work:
-        # oneDNN's element-wise primitives have no fast post-ops, but the maximum of a value with
-        # itself does.
-        src, p = inputs["src"], draft.node.params
-        if len(draft.node.post_ops) or src.desc != draft.dst.desc:
-            return Refusal("eltwise_forward changes the layout or dtype")
-        first = Op("eltwise", p["algorithm"], p["alpha"], p["beta"])
-        row, inputs, own = "binary", {"src_0": src, "src_1": src}, [first.label]
-        work = (first, *work)
+    work = tuple(op for op in ops if op.kind != "convert")
     work = simplified((*draft.ops, *work))
     if len(draft.node.post_ops) + len(work) > _MAX_POST_OPS:
         return Refusal("there are too many post-ops")
-    draft.row, draft.own, draft.inputs, draft.ops = row, own, inputs, work
+    draft.ops = work
     draft.dst = destination(draft.dst, chain.result)
     draft.labels.append(chain.label)
     return None
@@ -282,10 +265,8 @@ def built(
     """
     node, result, engine = draft.node, draft.dst, draft.dst.trace.engine
     attr, inputs = draft.attached()
-    if fault := faults.spoils(draft.row, result.desc, post_ops_of(attr)):
-        return Refusal(f"oneDNN computes this post-op of {draft.row} wrongly ({fault.name})")
-    if draft.row != node.row:
-        return _as_binary(inputs, result, attr)
+    if fault := faults.spoils(node.row, result.desc, post_ops_of(attr)):
+        return Refusal(f"oneDNN computes this post-op of {node.row} wrongly ({fault.name})")
     pd = rebuilt(engine, node, attr, dst=_requested(node, result.desc), **changes)
     if isinstance(pd, Refusal):
         return pd
@@ -310,19 +291,6 @@ def _requested(node: Node, dst: MemoryDesc) -> MemoryDesc:
     return layout.any_layout(dst.dims, dtypes.NAMES[dst.data_type]) if is_open else dst
 
 
-def _as_binary(inputs: dict[str, Tensor], dst: Tensor, attr: Any) -> Node | Refusal:
-    """Return an element-wise node and its readers as a single binary primitive."""
-    src = inputs["src_0"].desc
-    parameters = {"src0": src, "src1": src, "dst": dst.desc, "algorithm": algorithm.binary_max}
-    shared = shared_descriptors.shared
-    pd = shared.described_or_none(dst.trace.engine, "binary", parameters, attr)
-    if pd is None:
-        return Refusal("binary has no implementation for it")
-    if "ref" in pd.impl_info:
-        return Refusal(f"binary would run as {pd.impl_info}")
-    return Node(pd, inputs, {"dst": dst}, pd.parameters)
-
-
 def _relaid_node(graph: Graph, node: Node, reader: Node) -> Node | Refusal:
     """Return the node with the layout change of a following copy applied to its result."""
     src, dst = reader.inputs["src"], reader.outputs["dst"]
@@ -340,7 +308,7 @@ def _relaid_node(graph: Graph, node: Node, reader: Node) -> Node | Refusal:
     draft.dst = result
     fused = built(graph, draft, reader)
     if isinstance(fused, Node):
-        report(fused, node, [reader], None, [_RELAID])
+        report(fused, node, [reader], node.fused, [_RELAID])
     return fused
 
 
