@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from sycl_dnn._core import Kernel, engine_kind
 from sycl_dnn.compiler.constant_values import constant_ids
 from sycl_dnn.compiler.passes.kernel_fusion import Fusion, Group
 from sycl_dnn.compiler.step_graph import Graph, Node
@@ -19,7 +20,7 @@ from sycl_dnn.kernels.joined_kernels import (
     is_single,
     of_row,
 )
-from sycl_dnn.kernels.launching import joined_kernel, launch_of
+from sycl_dnn.kernels.launching import joined_kernel, launch_of, recipe_of
 from sycl_dnn.trace.steps import is_kernel
 from sycl_dnn.trace.values import Tensor
 
@@ -108,7 +109,7 @@ class _Joining:
         bunches = [bunch for level in levels for bunch in self._bunches(level)]
         if len(bunches) == len(stretch):
             return
-        launches = [self._joined(bunch) for bunch in bunches]
+        launches = [node for bunch in bunches for node in self._joined(bunch)]
         self._graph.insert(launches, before=stretch[-1])
         self._graph.drop(stretch)
 
@@ -167,22 +168,27 @@ class _Joining:
         inner = [s for s in storages if self._graph.is_inner(s)]
         return sum(s.nbytes for s in inner if self._graph.readers(s)[-1] is node)
 
-    def _joined(self, bunch: Sequence[Node]) -> Node:
-        if len(bunch) == 1:
-            return replace(bunch[0])
+    def _is_brief(self, bunch: Sequence[Node]) -> bool:
+        """Whether the host interprets launches, one after the other, before one could begin."""
+        if self._graph.trace.engine.kind is not engine_kind.cpu:
+            return False
+        kernels = [self._kernels[node].primitive for node in bunch]
+        n_visited = sum(kernel.n_visited for kernel in kernels)
+        modules = {recipe[0] for kernel in kernels if (recipe := recipe_of(kernel))}
+        return all(isinstance(m, bytes) and Kernel.is_brief(m, n_visited) for m in modules)
+
+    def _joined(self, bunch: Sequence[Node]) -> list[Node]:
+        if len(bunch) == 1 or self._is_brief(bunch):
+            return [replace(node) for node in bunch]
         kernels = [self._kernels[node] for node in bunch]
         inputs = _by_row([kernel.inputs for kernel in kernels])
         outputs = _by_row([kernel.outputs for kernel in kernels])
         primitive = joined_kernel(self._graph.trace, [self._launches[node] for node in bunch])
         fused = [text for node in bunch for text in (node.fused or [node.row])]
-        return Node(
-            None,
-            inputs,
-            outputs,
-            primitive=primitive,
-            fused=fused,
-            is_repeated=bunch[0].is_repeated,
-        )
+        is_repeated = bunch[0].is_repeated
+        return [
+            Node(None, inputs, outputs, primitive=primitive, fused=fused, is_repeated=is_repeated)
+        ]
 
 
 def _ready(graph: Graph) -> dict[Node, int]:

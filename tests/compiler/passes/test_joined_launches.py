@@ -166,13 +166,13 @@ def test_memory_is_not_kept_for_a_launch(queue, monkeypatch):
 
 def test_more_launches_than_one_kernel_joins(queue, monkeypatch):
     monkeypatch.setattr(joined_launches, "MOST_ROWS", 4)
-    arrays = [normal(queue, 20 + n, seed=n) for n in range(9)]
+    arrays = [normal(queue, 20_000 + n, seed=n) for n in range(9)]
     rows = compiled_twice(lambda *xs: [F.sin(F.exp(x)) for x in xs], *arrays)
     assert sorted(row.startswith("joined_") for row in rows) == [False, True, True]
 
 
 def test_parts_of_a_concatenation_are_written_in_place(queue):
-    arrays = [normal(queue, 30, seed=n) for n in range(5)]
+    arrays = [normal(queue, 30_000, seed=n) for n in range(5)]
     rows = compiled_twice(lambda *xs: [F.stack([F.sum(F.square(x)) for x in xs])], *arrays)
     assert len(rows) == 1
 
@@ -181,3 +181,12 @@ def test_arrays_that_only_dpnp_has_are_left_alone(queue):
     x, y = (dpnp.asarray(v, dtype="u4", sycl_queue=queue) for v in ([5, 7, 9], [3, 4, 5]))
     result = sycl_dnn.compile(lambda x, y: F.remainder(x, y))(x, y)
     assert result.asnumpy().tolist() == [2, 3, 4]
+
+
+@pytest.mark.cpu
+def test_launches_that_the_host_interprets_sooner_are_not_joined(queue):
+    arrays = [normal(queue, 20 + n, seed=n) for n in range(4)]
+    compiled = sycl_dnn.compile(lambda *xs: [F.sin(F.exp(x)) for x in xs])
+    (part,) = compiled.explain(*arrays).parts
+    assert part.row == "host_sequence"
+    assert not any(name.startswith("joined_") for name in part.fused)
