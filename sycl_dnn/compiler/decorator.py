@@ -82,8 +82,7 @@ def compile(
         products with the same source, ``write_into_parts`` (on) writes inputs of a concatenation
         directly into the result, ``fuse_kernels`` (on) fuses kernels that read each other's
         results, ``join_launches`` (on) launches a kernel once for all arrays that need the same
-        computation, ``launch_sequences`` (on) launches consecutive OpenCL C kernels once on a
-        CPU, ``run_on_host`` (on) computes consecutive small steps in one thread of a CPU.
+        computation, ``run_on_host`` (on) computes consecutive small steps in one thread of a CPU.
     lowering : {"primitives", "partitions", "measured"}
         How to run attention and products with post-ops: as primitives, as partitions of oneDNN's
         Graph API where it offers one, or as the faster of the two, measured during compilation.

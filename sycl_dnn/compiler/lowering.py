@@ -28,7 +28,6 @@ from sycl_dnn.compiler.passes.fusing import fuse, sum_in_place
 from sycl_dnn.compiler.passes.host_sequences import run_on_host
 from sycl_dnn.compiler.passes.joined_launches import join_launches
 from sycl_dnn.compiler.passes.kernel_fusion import fuse_kernels
-from sycl_dnn.compiler.passes.launch_sequences import launch_sequences
 from sycl_dnn.compiler.passes.lone_functions import keep_nan
 from sycl_dnn.compiler.passes.product_operands import pack_for_few_rows, read_in_place
 from sycl_dnn.compiler.passes.turned_reorders import turn_copies
@@ -75,7 +74,6 @@ LAST_PASSES: tuple[Pass, ...] = (
     join_launches,
     interleave_short_rows,
     write_dense_parts,
-    launch_sequences,
     turn_copies,
 )
 #: Passes whose benefit depends on shape and machine, with their defaults.
@@ -87,7 +85,6 @@ SWITCHES: dict[str, bool] = {
     "slice_batches": True,
     "fuse_kernels": True,
     "join_launches": True,
-    "launch_sequences": True,
     "turn_copies": True,
     "run_on_host": True,
 }

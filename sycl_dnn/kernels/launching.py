@@ -10,7 +10,6 @@ from typing import Any
 
 from sycl_dnn import _core, errors
 from sycl_dnn._core import MemoryDesc
-from sycl_dnn.kernels import launches_in_sequence as sequences
 from sycl_dnn.kernels.building import Module, compiled
 from sycl_dnn.kernels.fused_elementwise import Form
 from sycl_dnn.kernels.joined_kernels import Launch, facts_of, forms_of, joined_module, joined_name
@@ -147,11 +146,6 @@ def recipe_of(kernel: _core.Kernel) -> tuple[Any, ...] | None:
     return recipe
 
 
-def is_opencl_c(kernel: _core.Kernel) -> bool:
-    """Whether a kernel was written in OpenCL C."""
-    return kernel in _recipes and isinstance(_recipes[kernel][0], str)
-
-
 def rebuilt(trace: Any, recipe: tuple[Any, ...]) -> _core.Kernel:
     """Return the kernel of a recipe."""
     source, name, numbers, n_groups, n_items, facts = recipe
@@ -185,16 +179,6 @@ def joined_kernel(trace: Any, launches: Sequence[Launch]) -> _core.Kernel:
     kernel = _kernel_of_facts(trace, module, name, n_groups, n_items, facts, n_visited)
     _joined[kernel] = tuple(launches)
     return kernel
-
-
-def sequence_kernel(
-    trace: Any, launches: Sequence[sequences.Launch], n_groups: int
-) -> _core.Kernel:
-    """Return one kernel for consecutive launches."""
-    source = sequences.sequence_source(sequences.sources_of(launches))
-    return _kernel_of_facts(
-        trace, source, sequences.NAME, n_groups, 1, sequences.facts_of(launches)
-    )
 
 
 def host_sequence(operations: Sequence[tuple[Any, ...]]) -> _core.Kernel:
