@@ -144,9 +144,11 @@ def note_repeated(copy: Tensor, source: Tensor) -> None:
 
     Not in compiled functions, whose passes move and drop steps: they fuse the copy instead.
     """
-    is_apart = not copy.trace.is_compiled and copy.storage is not source.storage
-    if is_apart and not dtypes.is_complex(copy.dtype):
-        copy.storage.source = source
+    storage = copy.storage
+    is_apart = not copy.trace.is_compiled and storage is not source.storage
+    is_whole = not copy.offset and copy.desc == storage.desc  # no part of a concatenation
+    if is_apart and is_whole and not dtypes.is_complex(copy.dtype):
+        storage.source = source
 
 
 def repeated(x: Tensor) -> Tensor | None:

@@ -101,3 +101,15 @@ def test_an_array_that_was_only_given_an_axis_repeats_nothing(on_queue, shape):
         np.testing.assert_allclose(dpnp.asnumpy(call()[0]), cosine, rtol=1e-5, atol=1e-6)
     slope = sycl_dnn.grad(lambda x: step(x)[1])(x)
     np.testing.assert_allclose(dpnp.asnumpy(slope), 1 - np.sin(values), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("mode", ["replicate", "reflect"])
+def test_an_array_of_which_a_part_repeats_an_element_is_read_as_a_whole(on_queue, mode):
+    """The gradient of the gradient of a border joins an array and repetitions of its border."""
+    slope = sycl_dnn.grad(lambda x: (F.pad(x, (0, 2), mode) ** 2).sum())
+    x = on_queue(np.arange(1, 4, dtype="f4")[None])
+    factors = {"replicate": [2, 2, 6], "reflect": [4, 4, 2]}[mode]
+    first, second = slope(x), sycl_dnn.grad(lambda x: (slope(x) ** 2).sum())(x)
+    values, factors = np.arange(1, 4.0), np.array(factors)
+    np.testing.assert_array_equal(dpnp.asnumpy(first)[0], factors * values)
+    np.testing.assert_array_equal(dpnp.asnumpy(second)[0], 2 * factors**2 * values)
