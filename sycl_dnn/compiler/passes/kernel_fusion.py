@@ -54,7 +54,6 @@ class Group:
     def __init__(self, units: Sequence[Unit], anchor: int) -> None:
         self.units, self.anchor = list(units), anchor
         self.nodes = {node: None for unit in units for node in unit.nodes}
-        self.copies = [copy for unit in units for copy in unit.copies]
         self.written = {t.storage: t for unit in units for t in unit.outputs.values()}
         self.is_pointwise = all(unit.form.is_pointwise for unit in units)
         self.is_aligned = all(unit.form.is_aligned for unit in units)
@@ -97,7 +96,6 @@ class Fusion:
 
     def add(self, unit: Unit) -> None:
         """Add a unit to the groups that it reads from, or as a new group."""
-        unit = self._through_copies(unit)
         group = Group([unit], self._graph.place(unit.nodes[-1]))
         self._register(group)
         if not self._is_movable(unit):
@@ -134,30 +132,6 @@ class Fusion:
                 read = [t for t in read if t.storage is tensor.storage and t.shape == tensor.shape]
                 if any(_is_same(t, tensor) for t in read):
                     yield node
-
-    def _through_copies(self, unit: Unit) -> Unit:
-        """Return a unit that reads small values directly, not their copies in other layouts."""
-        graph, copies = self._graph, []
-        inputs = dict(unit.inputs)
-        for value, tensor in unit.inputs.items():
-            copy = graph.writer(tensor)
-            if copy is None or copy.row != "reorder" or value in unit.form.sources:
-                continue
-            src = copy.inputs["src"]
-            is_plain = not copy.attr.calls and src.strides is not None
-            is_whole = src.dtype == tensor.dtype and tensor.shape == copy.dst.shape == src.shape
-            if not is_plain or not is_whole or not _is_same(tensor, copy.dst):
-                continue
-            if src.size * dtypes.bits_of(src.dtype) > 8 * _SMALL or graph.is_written_between(
-                src.storage, copy, unit.nodes[-1]
-            ):
-                continue
-            inputs[value] = src
-            copies.append(copy)
-        if not copies:
-            return unit
-        direct = Unit.of(unit.nodes, inputs, unit.outputs, unit.form.sources, copies)
-        return direct if self._is_movable(direct) else unit
 
     def _register(self, group: Group) -> None:
         self._groups |= dict.fromkeys(group.nodes, group)
@@ -236,7 +210,6 @@ class Fusion:
         for unit in group.units:
             unit_place = graph.place(unit.nodes[-1])
             users = [w for t in unit.inputs.values() for w in graph.writers(t.storage)]
-            users += unit.copies
             users += [r for t in unit.outputs.values() for r in graph.readers(t.storage)]
             for user in users:
                 if user in group.nodes:
@@ -261,7 +234,7 @@ class Fusion:
     def rewrite(self) -> None:
         """Replace the units of each group with several by their common kernels."""
         graph = self._graph
-        groups = {id(g): g for g in self._groups.values() if len(g.units) > 1 or g.copies}.values()
+        groups = {id(g): g for g in self._groups.values() if len(g.units) > 1}.values()
         order = list(graph.nodes)
         places = [graph.place(node) for node in order]
         replaced: list[Node] = []
@@ -273,8 +246,6 @@ class Fusion:
             graph.insert(nodes, before=order[bisect_left(places, group.anchor)])
             replaced += group.nodes
         graph.drop(replaced)
-        copies = dict.fromkeys(copy for group in groups for copy in group.copies)
-        graph.drop([copy for copy in copies if not graph.readers(copy.dst.storage)])
 
     def recorded(self, group: Group) -> list[Node] | None:
         """Return the nodes that compute a group; None if they would write other layouts."""
@@ -303,10 +274,9 @@ class Fusion:
 
 def _is_better(nodes: Sequence[Node], group: Group) -> bool:
     """Whether nodes are fewer than those of a group, or as many that one launch may join."""
-    n_before = len(group.nodes) + bool(group.copies)
     written = {t.storage for node in nodes for t in node.outputs.values()}
     is_free = written.isdisjoint(t.storage for node in nodes for t in node.inputs.values())
-    return len(nodes) < n_before + is_free
+    return len(nodes) < len(group.nodes) + is_free
 
 
 def _are_written(

@@ -84,26 +84,14 @@ class Unit:
     form : Form
     inputs, outputs : sequence of Tensor
         In the order of the form's.
-    copies : sequence of Node
-        Reorders that the step reads, and whose sources are among the inputs instead.
     """
 
     def __init__(
-        self, nodes: Sequence[Node], form: Form, inputs: Iterable[Tensor],
-        outputs: Iterable[Tensor], copies: Sequence[Node] = (),
-    ) -> None:  # fmt: skip
-        self.nodes, self.form, self.copies = nodes, form, copies
+        self, nodes: Sequence[Node], form: Form, inputs: Iterable[Tensor], outputs: Iterable[Tensor]
+    ) -> None:
+        self.nodes, self.form = nodes, form
         self.inputs = dict(zip(form.inputs, inputs, strict=True))
         self.outputs = dict(zip(form.outputs, outputs, strict=True))
-
-    @classmethod
-    def of(
-        cls, nodes: Sequence[Node], inputs: Values, outputs: Values, sources: set[Value],
-        copies: Sequence[Node] = (),
-    ) -> Unit:  # fmt: skip
-        """Return the unit of a form of its own."""
-        form = Form(inputs, outputs, sources)
-        return cls(nodes, form, inputs.values(), outputs.values(), copies)
 
     def in_frame(self, like: Tensor) -> Unit | None:
         """Return an element-wise unit over the axes of another view of its result."""
@@ -116,7 +104,7 @@ class Unit:
         pairs = zip(self.inputs.values(), form.layouts, strict=True)
         inputs = [tensor.view(*layout_of) for tensor, layout_of in pairs]
         outputs = [tensor.view(*key) for tensor in self.outputs.values()]
-        return Unit(self.nodes, form, inputs, outputs, self.copies)
+        return Unit(self.nodes, form, inputs, outputs)
 
     def _form_in(self, like: Tensor) -> Form | None:
         result = next(iter(self.outputs.values()))

@@ -49,8 +49,9 @@ def test_broadcast_operands_are_those_of_each_launch(queue):
 def test_reductions(shape, dim, queue):
     arrays = [normal(queue, *shape, seed=n) for n in range(5)]
     rows = compiled_twice(lambda *xs: [F.sum(F.square(F.sin(x)), dim) for x in xs], *arrays)
-    assert len(rows) <= 2
-    assert all(row.startswith("joined_") for row in rows)
+    # Their second stages have few elements, which the host adds one after the other.
+    assert len(set(rows)) <= 2
+    assert rows[0].startswith("joined_")
 
 
 @pytest.mark.parametrize("dtypes", [("float32",), ("float32", "bfloat16", "float16")])
