@@ -11,7 +11,6 @@ import numpy as np
 
 from sycl_dnn import functional as F
 from sycl_dnn.call.operation import operation
-from sycl_dnn.kernels.rows_in_two_parts import STEPS, added_parts, split_rows
 from sycl_dnn.llm.layer_norms import RMSNorm, Weights, activated
 from sycl_dnn.llm.packed_matrices import PackedMatrix, looked_up, packed_linears
 from sycl_dnn.nn.module import Module
@@ -21,29 +20,31 @@ from sycl_dnn.trace.values import Tensor
 _FEW_ROWS = 16
 
 
+#: Steps of the low part of a row per step of the high part.
+_STEPS = 254
+
+
 @operation
 def _split(x: Any) -> Any:
-    """Quantize rows (m, k) to two int8 parts, (2 * m, k), with scales (m,)."""
+    """Quantize rows (m, k) to two int8 parts, (2 * m, k), with scales (m,).
 
-    def composed() -> Any:
-        rows = F.astype(x, "float32")
-        scale = F.mul(F.amax(F.abs(rows), -1), 1.0 / 127.0)
-        steps = F.div(rows, F.unsqueeze(F.maximum(scale, 2.0**-120), 1))
-        high = F.round(steps)
-        low = F.round(F.mul(F.sub(steps, high), float(STEPS)))
-        return F.astype(F.cat([high, low], 0), "int8"), scale
-
-    return split_rows(x, composed)
+    A row is ``scale * (high + low / 254)``, where ``low`` is the rounding error of ``high``. Both
+    are rows of one integer product, so the other matrix is read once.
+    """
+    rows = F.astype(x, "float32")
+    scale = F.mul(F.amax(F.abs(rows), -1), 1.0 / 127.0)
+    steps = F.div(rows, F.unsqueeze(F.maximum(scale, 2.0**-120), 1))
+    high = F.round(steps)
+    low = F.round(F.mul(F.sub(steps, high), float(_STEPS)))
+    return F.astype(F.cat([high, low], 0), "int8"), scale
 
 
 @operation
 def _added(products: Any, scale: Any, bias: Any = None) -> Any:
-    def composed() -> Any:
-        high, low = F.chunk(products, 2, 0)
-        sums = F.mul(F.add(high, F.mul(low, 1.0 / STEPS)), F.unsqueeze(scale, 1))
-        return sums if bias is None else F.add(sums, bias)
-
-    return added_parts(products, scale, bias, composed)
+    """Return ``scale * (high + low / 254) + bias`` for the products of both parts."""
+    high, low = F.chunk(products, 2, 0)
+    sums = F.mul(F.add(high, F.mul(low, 1.0 / _STEPS)), F.unsqueeze(scale, 1))
+    return sums if bias is None else F.add(sums, bias)
 
 
 def integer_product(x: Any, weight: Any, scale: Any, bias: Any) -> Any:
