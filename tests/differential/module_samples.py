@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch's own inputs of its modules (``module_db``): torch's module and the one here, compared.
+"""PyTorch's inputs of its modules (``module_db``) and a few more: its module and the one here.
 
 ``differences(sample)`` calls the module here in every way and lists what is not as torch has it.
 """
@@ -15,11 +15,10 @@ from typing import Any
 
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch.testing._internal.common_modules import module_db
 from torch.testing._internal.common_utils import noncontiguous_like
 
 import sycl_dnn
-from differential import torch_samples
+from differential import module_rows, torch_samples
 from differential.torch_samples import from_torch, is_array, leaf, to_torch
 from sycl_dnn import functional as F  # noqa: N812
 from sycl_dnn import nn, tree
@@ -62,7 +61,7 @@ def counterpart(info: Any) -> Any:
 
 
 def samples_of(info: Any, dtype: str, *, limit: int | None = None) -> Iterator[ModuleSample]:
-    """Yield the inputs of one module in both modes, at most ``limit``, spread over all.
+    """Yield the inputs of one module in both modes: of torch's at most ``limit``, spread over all.
 
     They are float32 numbers in every dtype, which then converts them.
     """
@@ -74,8 +73,9 @@ def samples_of(info: Any, dtype: str, *, limit: int | None = None) -> Iterator[M
                 info, device="cpu", dtype=torch.float32, requires_grad=True, training=training
             )
         step = 1 if limit is None else max(1, -(-len(drawn) // limit))
-        for number in range(0, len(drawn), step):
-            yield ModuleSample(info, number, training, dtype, drawn[number])
+        chosen = [*drawn[::step], *module_rows.inputs_of(info.module_cls.__name__)]
+        for number, inputs in enumerate(chosen):
+            yield ModuleSample(info, number, training, dtype, inputs)
 
 
 def _argument(value: Any) -> Any:
@@ -417,8 +417,3 @@ def _second(c: Comparison, own: Own) -> None:
 
 _WAYS = {"eager": _eager, "strided": _strided, "compiled": _compiled, "copied": _copied,
          "second": _second}  # fmt: skip
-
-
-def infos() -> list[Any]:
-    """Return the modules with inputs in ``module_db``."""
-    return list(module_db)

@@ -6,11 +6,11 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("expecttest")
 
-from differential import module_samples  # noqa: E402
+from differential import module_rows, module_samples  # noqa: E402
 from sycl_dnn import nn  # noqa: E402
 
 pytestmark = pytest.mark.torch
-INFOS = {info.name: info for info in module_samples.infos()}
+INFOS = {info.name: info for info in module_rows.infos()}
 MISSING = {
     "FractionalMaxPool2d", "FractionalMaxPool3d", "LazyConv1d", "LazyConv2d", "LazyConv3d",
     "LazyConvTranspose1d", "LazyConvTranspose2d", "LazyConvTranspose3d", "LinearCrossEntropyLoss",

@@ -83,28 +83,6 @@ def test_a_call_equals_the_functions(net, x):
     close(again(net, x), by_functions(net, x))
 
 
-@pytest.mark.slow
-def test_gradients_equal_those_of_the_functions(net, x):
-    net.eval()
-    labels = dpnp.asarray(LABELS)
-    value, grads = sycl_dnn.value_and_grad(loss)(net, x, labels)
-
-    def plain(weight, x):
-        other = copy.copy(net)
-        y = F.conv2d(x, weight, other.conv.bias, padding=1)
-        norm = other.norm
-        y = F.batch_norm(y, norm.running_mean, norm.running_var, norm.weight, norm.bias)
-        y = F.linear(F.flatten(F.relu(y), 1), other.head[1].weight, other.head[1].bias)
-        return F.cross_entropy(y * other.scale + other.shift, labels)
-
-    expected, gradient = sycl_dnn.value_and_grad(plain)(net.conv.weight, x)
-    close(value, expected)
-    close(grads.conv.weight, gradient)
-    assert isinstance(grads, Net)
-    assert grads.shift is None
-    assert grads.norm.running_mean is None
-
-
 def test_running_statistics_follow_in_eager_and_compiled_steps(net, x):
     labels = dpnp.asarray(LABELS)
 
@@ -201,36 +179,6 @@ def test_frozen_parameters_have_no_gradient(net, x):
     assert len(list(net.named_parameters(trainable=True))) == 7
 
 
-def test_tied_parameters_are_one_array(x):
-    class Tied(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.table = nn.Embedding(7, 4)
-            self.head = nn.Linear(4, 7, bias=False)
-            self.head.weight = self.table.weight
-
-        def forward(self, ids):
-            return self.head(self.table(ids))
-
-    net, ids = Tied(), dpnp.asarray([1, 2, 3])
-    assert len(list(net.parameters())) == 1
-    assert list(net.state_dict()) == ["table.weight", "head.weight"]
-
-    def value(net):
-        return F.sum(F.square(net(ids)))
-
-    grads = sycl_dnn.grad(value)(net)
-    assert grads.head.weight is grads.table.weight
-    w = net.table.weight
-
-    def of_weight(w):
-        return F.sum(F.square(F.linear(F.embedding(ids, w), w)))
-
-    close(grads.table.weight, sycl_dnn.grad(of_weight)(w))
-    moved = sycl_dnn.tree.map(lambda p, g: p - g, net, grads)
-    assert moved.head.weight is moved.table.weight
-
-
 def test_state_dicts_round_trip(net, x):
     other = Net().eval()
     assert other.load_state_dict(net.state_dict()) == ([], [])
@@ -325,13 +273,6 @@ def test_invalid_use_is_refused_by_name(call, error, message):
         call()
 
 
-def test_a_module_and_an_array_on_two_queues_are_refused(queue):
-    net = nn.Linear(2, 2)
-    net.to(dpctl.SyclQueue(queue.sycl_device, property="in_order"))
-    with pytest.raises(ExecutionPlacementError, match="share one queue"):
-        net(dpnp.ones((2, 2), dtype="f4", sycl_queue=dpctl.SyclQueue(queue.sycl_device)))
-
-
 def test_a_summary_counts_layers_parameters_and_operations(net, x):
     found = net.summary(x)
     rows = {row.name: row for row in found.rows}
@@ -343,15 +284,6 @@ def test_a_summary_counts_layers_parameters_and_operations(net, x):
     assert found.n_parameters == 4 * 18 + 4 + 8 + 303 + 3
     assert "Conv2d" in str(found)
     assert int(net.norm.num_batches_tracked) == 0
-
-
-def test_a_shared_module_counts_once_and_has_both_names():
-    one = nn.Linear(4, 4)
-    net = nn.Sequential(one, nn.ReLU(), one)
-    assert len(list(net.parameters())) == 2
-    assert list(net.state_dict()) == ["0.weight", "0.bias", "2.weight", "2.bias"]
-    grads = sycl_dnn.grad(lambda net, x: net(x).sum())(net, F.ones(2, 4))
-    assert grads[0] is grads[2]
 
 
 def test_a_parameter_on_another_queue_is_named():

@@ -161,35 +161,6 @@ def test_methods_in_modules_and_second_derivatives(queue):
     np.testing.assert_allclose(product, slope(lambda x: F.sum(gradient(x) * v), x), rtol=2e-3)
 
 
-@pytest.mark.parametrize("dtype", ["f4", "c8"])
-@pytest.mark.parametrize("center", [True, False])
-@pytest.mark.parametrize(("n", "hop", "width"), [(8, None, None), (9, 3, 5)])
-def test_transforms_and_gradients_are_torchs(dtype, center, n, hop, width, queue):
-    pytest.importorskip("torch")
-    x, window = signals(2, 40, dtype=dtype), np.hanning((width or n) + 2)[1:-1].astype("f4")
-    if not center:
-        width, window = None, np.ones(n, "f4")  # others leave gaps at the ends
-    options = {"hop_length": hop, "win_length": width, "center": center}
-
-    def both(library, x, window):
-        z = library.stft(x, n, window=window, normalized=True, return_complex=True, **options)
-        return z, library.istft(z * z, n, window=window + 0.1, **options)
-
-    theirs = [torch.tensor(v, requires_grad=True) for v in (x, window)]
-    expected = both(torch, *theirs)
-    seeds = [v.detach().conj().resolve_conj() * 1 for v in expected]
-    torch.autograd.backward(expected, seeds)
-    arrays = [dpnp.asarray(v, sycl_queue=queue) for v in (x, window)]
-    values, pullback = sycl_dnn.vjp(lambda x, w: both(torch_names, x, w), *arrays)
-    grads = pullback(tuple(dpnp.asarray(v.numpy(), sycl_queue=queue) for v in seeds))
-    for actual, wanted in zip(
-        [*values, *grads], [*expected, *(v.grad for v in theirs)], strict=True
-    ):
-        wanted = wanted.detach().numpy()
-        assert actual.asnumpy().dtype == wanted.dtype
-        np.testing.assert_allclose(actual.asnumpy(), wanted, atol=1e-5 * abs(wanted).max())
-
-
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
