@@ -357,35 +357,6 @@ def test_a_pullback_called_outside_of_the_region_computes_the_same(queue):
         np.testing.assert_array_equal(host(a), host(b))
 
 
-@pytest.mark.parametrize("make", ["plan", "compile"])
-def test_plans_and_compiled_functions_cast(make, queue):
-    v = Values(queue)
-    eager = F.linear(v("rows"), v("weight"), v("bias"))
-
-    def function(x, w, b):
-        return F.softmax(F.linear(x, w, b), 1)
-
-    with sycl_dnn.autocast("bfloat16"):
-        expected = function(v("rows"), v("weight"), v("bias"))
-        if make == "plan":
-            actual = sycl_dnn.plan(function, v("rows"), v("weight"), v("bias"))()
-        else:
-            actual = sycl_dnn.compile(function)(v("rows"), v("weight"), v("bias"))
-    assert names(actual) == {"float32"}
-    np.testing.assert_allclose(host(actual), host(expected), rtol=0.02, atol=1e-3)
-    assert np.abs(host(actual) - host(F.softmax(eager, 1))).max() > 1e-5
-
-
-def test_one_compiled_function_inside_and_outside_of_a_region(queue):
-    v = Values(queue)
-    function = sycl_dnn.compile(lambda x, w: F.linear(x, w))
-    matches = []
-    for dtype in (None, "bfloat16", None, "bfloat16"):
-        with sycl_dnn.autocast(dtype):
-            matches.append(str(function(v("rows"), v("weight")).dtype))
-    assert matches == ["float32", "bfloat16"] * 2
-
-
 def test_a_plan_keeps_its_region_when_rebound(queue):
     v = Values(queue)
     with sycl_dnn.autocast("bfloat16"):
@@ -492,35 +463,6 @@ def test_frozen_weights_are_cast_once_for_all_calls(queue):
         kept = len(weight.packed)
         F.linear(v("rows"), weight)
     assert kept == len(weight.packed) == 1
-
-
-def test_a_classifier_learns_in_bfloat16(queue):
-    rng = np.random.default_rng(0)
-    labels = rng.integers(0, 4, 64)
-    images = rng.standard_normal((64, 1, 8, 8)).astype("f4") * 0.3
-    for n, label in enumerate(labels):
-        images[n, 0, 4 * (label // 2) :, 4 * (label % 2) :] += 1.0
-    images, labels = (dpnp.asarray(a, sycl_queue=queue) for a in (images, labels))
-    shapes = ((8, 1, 3, 3), (8,), (4, 128), (4,))
-    parameters = [
-        dpnp.asarray((rng.standard_normal(s) * 0.1).astype("f4"), sycl_queue=queue) for s in shapes
-    ]
-
-    def loss(parameters, images, labels):
-        w, b, weight, bias = parameters
-        x = F.max_pool2d(F.relu(F.conv2d(images, w, b, padding=1)), 2)
-        return F.cross_entropy(F.linear(F.flatten(x, 1), weight, bias), labels)
-
-    losses = []
-    with sycl_dnn.autocast("bfloat16"):
-        for _ in range(40):
-            value, pullback = sycl_dnn.vjp(loss, parameters, images, labels)
-            for p, g in zip(parameters, pullback(dpnp.ones_like(value))[0], strict=True):
-                assert str(g.dtype) == "float32"
-                p -= 0.3 * g
-            losses.append(float(value))
-    assert losses[0] > 1.2
-    assert losses[-1] < 0.2
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 import dpnp
 import numpy as np
 import pytest
-from functional.case import numpy_arguments, specs_of
+from functional.case import specs_of
 from functional.checks import check_gradient, check_value
 from functional.on_device import to_device
 
@@ -204,18 +204,6 @@ def test_gradients_of_overlapping_windows_accumulate_in_float64(queue):
         np.testing.assert_array_equal(dpnp.asnumpy(grad)[0, 0], expected)
 
     _either(call)
-
-
-def test_copies_of_float64_keep_every_bit(queue):
-    """Copies, by dpnp or by reorders, keep every bit."""
-    values = np.random.default_rng(0).standard_normal((3, 5))
-    x = to_device(values, "float64", queue)
-    actual = F.cat([F.transpose(x, 0, 1), F.reshape(x, (5, 3))], 1)
-    np.testing.assert_array_equal(
-        dpnp.asnumpy(actual), np.concatenate([values.T, values.reshape(5, 3)], 1)
-    )
-    provided = numpy_arguments(CHECKED[0][0])
-    assert all(v.dtype == np.float64 for v in provided if hasattr(v, "dtype"))
 
 
 def test_exponentials_are_exact_and_have_gradients(queue):

@@ -91,13 +91,6 @@ CASES = [
 TestCases = checked(CASES, sweep=4)
 
 
-def test_an_array_without_axes_does_not_widen(queue):
-    x = to_device(np.ones(3), "bfloat16", queue)
-    assert F.mul(x, to_device(np.array(2.0), "float32", queue)).dtype == "bfloat16"
-    assert F.add(x, 2.5).dtype == "bfloat16"
-    assert F.mul(x, to_device(np.ones(3), "float32", queue)).dtype == np.float32
-
-
 @pytest.mark.parametrize("name", ["add", "sub", "mul", "maximum", "minimum", "pow"])
 def test_integers_are_exact(name, queue):
     a, b = np.array([2**31 - 1, 7, 3]), np.array([5, 2, 3])

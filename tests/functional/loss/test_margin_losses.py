@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 from functional.case import Case, Spec
 from functional.checks import checked
-from functional.on_device import device_arguments
 
 import sycl_dnn
 from sycl_dnn import functional as F
-from sycl_dnn import nn
 
 #: What texts name: floats, signs of floats, positive ones, labels, targets, and weights of classes.
 ARGUMENTS = {
@@ -70,40 +68,6 @@ def _case(text):
 CASES = [_case(text) for text in TEXTS]
 CASES += [c.as_dtype("bfloat16") for c in CASES if "=" not in c.name and "row" not in c.name]
 TestCases = checked(CASES, sweep=2)
-
-
-def _module(text):
-    """Return the module of a call and the texts of its arguments and options."""
-    name, _, rest = text[:-1].partition("(")
-    words = {"nll": "NLL", "multilabel": "MultiLabel"}
-    kind = "".join(words.get(w, w.capitalize()) for w in name.split("_"))
-    parts = rest.split(", ")
-    return kind, [p for p in parts if "=" not in p], [p for p in parts if "=" in p]
-
-
-@pytest.mark.parametrize("case", CASES[: len(TEXTS)], ids=str)
-@pytest.mark.parametrize("wrap", [lambda f: f, sycl_dnn.compile], ids=["called", "compiled"])
-@pytest.mark.sweep(4)
-def test_modules_equal_the_functions(case, wrap, queue):
-    kind, args, options = _module(case.name)
-    arrays = device_arguments(case, queue)
-    given = [name for name in ARGUMENTS if re.search(rf"\b{name}\b(?!=)", case.name)]
-    scope = vars(F) | vars(nn) | dict(zip(given, arrays, strict=True)) | {"sign": F.sign}
-    layer = eval(f"{kind}({', '.join(options)})", dict(scope))
-    assert repr(layer) == f"{kind}()"
-    actual = wrap(lambda *xs: layer(*xs))(*(eval(arg, dict(scope)) for arg in args))
-    expected = dpnp.asnumpy(case.function(*arrays))
-    np.testing.assert_allclose(dpnp.asnumpy(actual), expected, rtol=1e-5, atol=1e-5)
-
-
-@pytest.mark.parametrize("case", CASES[len(TEXTS) :], ids=str)
-def test_regions_of_bfloat16_compute_as_wide(case, queue):
-    arrays = device_arguments(case, queue)
-    with sycl_dnn.autocast("bfloat16"):
-        actual = F.astype(case.function(*arrays), "float32")
-    expected = case.function(*(F.astype(a, "float32") if "float" in str(a.dtype) else a
-                               for a in arrays))  # fmt: skip
-    np.testing.assert_allclose(dpnp.asnumpy(actual), dpnp.asnumpy(expected), rtol=0.04, atol=0.04)
 
 
 @pytest.mark.parametrize("name", ["all", "any"])

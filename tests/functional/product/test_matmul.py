@@ -8,7 +8,6 @@ from functional.named import of_words
 from functional.on_device import to_device
 from functional.torch_functions import of_torch
 
-import sycl_dnn
 from sycl_dnn import functional as F
 
 
@@ -91,17 +90,6 @@ def test_integers_are_exact(queue):
     a, b = np.arange(6).reshape(2, 3) * 2**40, np.arange(3)
     actual = F.matmul(to_device(a, "int64", queue), to_device(b, "int64", queue))
     np.testing.assert_array_equal(dpnp.asnumpy(actual), a @ b)
-
-
-def test_frozen_weights_give_equal_results(queue):
-    x, w = np.random.default_rng(0).standard_normal((2, 5, 8)).astype("f4")
-    x, w = to_device(x, "float32", queue), to_device(w, "float32", queue)
-    frozen = sycl_dnn.freeze(w)
-    for _ in range(2):
-        actual = F.linear(x, frozen)
-        np.testing.assert_allclose(
-            dpnp.asnumpy(actual), dpnp.asnumpy(F.linear(x, w)), rtol=1e-6, atol=1e-6
-        )
 
 
 def test_linear_writes_to_out(queue):

@@ -179,24 +179,6 @@ def test_each_call_draws_a_new_mask(queue):
 # --- Packed sequences
 
 
-@pytest.mark.parametrize("batch_first", [False, True])
-def test_packing_and_padding_match_torch(batch_first, queue):
-    torch = pytest.importorskip("torch")
-    rnn = torch.nn.utils.rnn
-    x = np.random.default_rng(0).standard_normal((4, 3, 2) if not batch_first else (3, 4, 2))
-    x, lengths = x.astype("f4"), [2, 4, 1]
-    mine = dpnp.asarray(x, sycl_queue=queue)
-    expected = rnn.pack_padded_sequence(torch.tensor(x), lengths, batch_first, enforce_sorted=False)
-    actual = F.pack_padded_sequence(mine, lengths, batch_first, enforce_sorted=False)
-    np.testing.assert_array_equal(actual.data.asnumpy(), expected.data.numpy())
-    for name in ("batch_sizes", "sorted_indices", "unsorted_indices"):
-        assert list(getattr(actual, name)) == getattr(expected, name).tolist()
-    truth, counts = rnn.pad_packed_sequence(expected, batch_first, -1.0, 5)
-    back, mine_counts = F.pad_packed_sequence(actual, batch_first, -1.0, 5)
-    np.testing.assert_array_equal(back.asnumpy(), truth.numpy())
-    assert list(mine_counts) == counts.tolist() == lengths
-
-
 def test_gradients_ignore_the_padding(queue):
     x = dpnp.ones((3, 2, 2), dtype="f4", sycl_queue=queue)
 

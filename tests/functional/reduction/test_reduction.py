@@ -92,6 +92,15 @@ def test_integers_are_exact(name, queue):
     assert F.sum(to_device(x % 100, "uint8", queue), dtype="float32").dtype == np.float32
 
 
+@pytest.mark.parametrize("name", ["sum", "prod"])
+def test_wide_sums_are_exact(name, queue):
+    function = getattr(F, name)
+    large = dpnp.asarray(np.array([2**64 - 1], "u8"), sycl_queue=queue)
+    assert int(function(large)) == 2**64 - 1
+    turned = dpnp.asarray(np.array([1 + 2j, 3j], "c8"), sycl_queue=queue)
+    assert complex(function(turned)) == {"sum": 1 + 5j, "prod": -6 + 3j}[name]
+
+
 def test_product_with_zeros_has_a_gradient(queue):
     x = to_device(np.array([[2.0, 0.0, 3.0], [0.0, 0.0, 3.0]]), "float32", queue)
     _, pullback = sycl_dnn.vjp(F.prod, x, 1)
