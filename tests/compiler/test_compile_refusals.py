@@ -63,3 +63,19 @@ def test_compile_checks_its_arguments():
             sycl_dnn.compile(lambda x: x, **options)
     with pytest.raises(TypeError, match="at least one argument must be"):
         sycl_dnn.compile(lambda x: x)(3)
+
+
+def test_gradients_of_functions_with_their_own_dtype_are_refused(make, queue):
+    one = dpnp.ones((), dtype="f4", sycl_queue=queue)
+
+    def loss(x, w):
+        return F.mean(F.square(F.linear(x, w)))
+
+    def step(*args):
+        return sycl_dnn.vjp(loss, *args)[1](one)
+
+    args = make(8, 16), make(12, 16)
+    with pytest.raises(TypeError, match="vjp: a function compiled with its own dtype"):
+        sycl_dnn.compile(step, dtype="bfloat16")(*args)
+    with pytest.raises(ValueError, match=r"pullback: dy must have shape \(\) and dtype float32"):
+        sycl_dnn.compile(lambda *a: sycl_dnn.vjp(loss, *a)[1](a[0]))(*args)

@@ -141,16 +141,6 @@ def test_special_values_are_as_eager(value, queue):
         np.testing.assert_array_equal(dpnp.asnumpy(a), dpnp.asnumpy(b))
 
 
-@pytest.mark.parametrize("order", [(1, 0), (0, 1)])
-def test_axes_in_any_order(order, queue):
-    x = dpnp.transpose(normal(queue, 12, 20), order)
-    (_, actual), (_, expected) = compiled_twice(
-        lambda x: (F.sin(F.exp(x)), F.sum(F.exp(F.sin(x)), 0), F.sum(F.sin(x) + x, 1)), x
-    )
-    for a, b in zip(actual, expected, strict=True):
-        np.testing.assert_allclose(a, b, rtol=2e-6, atol=2e-6)
-
-
 def test_long_chains_become_several_kernels(queue):
     x = normal(queue, 50)
     others = [normal(queue, 50, seed=i) for i in range(1, 41)]
@@ -203,72 +193,6 @@ def test_sums_in_two_launches_read_what_is_written(queue):
     (_, actual), (_, expected) = compiled_twice(function, x)
     for a, b in zip(actual, expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=2e-6, atol=2e-6)
-
-
-def drawn(seed, n):
-    """Return a random function of a matrix, of operations that kernels and oneDNN compute."""
-    rng = np.random.default_rng(seed)
-    one = [
-        F.sin, F.tanh, F.abs, lambda v: v * 0.5, lambda v: F.exp(-F.abs(v)), F.relu,
-        lambda v: v - F.mean(v, -1, keepdim=True), lambda v: v * F.mean(v), F.sigmoid,
-        lambda v: F.softmax(v, -1), lambda v: v + F.sum(v, 0) * 1e-3, lambda v: F.flip(v, (0,)),
-        lambda v: F.reshape(F.sin(F.reshape(v, (-1,))), v.shape),
-        lambda v: v / (1.0 + F.amax(F.abs(v), 0, keepdim=True)),
-    ]  # fmt: skip
-    two = [lambda a, b: a + b, lambda a, b: a * b, lambda a, b: a - b, F.maximum]
-    plan = [(rng.random() < 0.5, rng.integers(99), rng.integers(99), rng.integers(99))
-            for _ in range(n)]  # fmt: skip
-    kept = rng.random(n) < 0.3
-
-    def function(x):
-        values = [x]
-        for is_two, which, a, b in plan:
-            left, right = values[a % len(values)], values[b % len(values)]
-            result = two[which % len(two)](left, right) if is_two else one[which % len(one)](left)
-            values.append(F.clamp(result, -4.0, 4.0))
-        return (values[-1], *[v for v, keep in zip(values[1:-1], kept, strict=False) if keep])
-
-    return function
-
-
-@pytest.mark.parametrize("size", [(6, 40), (600, 500)])
-@pytest.mark.parametrize("seed", [*range(3), *(pytest.param(s, marks=pytest.mark.slow)
-                                               for s in range(3, 15))])  # fmt: skip
-@pytest.mark.sweep(2)
-def test_drawn_functions_have_equal_values(seed, size, queue):
-    x = normal(queue, *size, seed=seed)
-    function = drawn(seed, 12)
-    (_, actual), (_, expected) = compiled_twice(function, x)
-    for a, b in zip(actual, expected, strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
-
-    def total(x):
-        return sum(F.mean(v) for v in function(x))
-
-    (_, (actual,)), (_, (expected,)) = compiled_twice(sycl_dnn.grad(total), x)
-    far = ~np.isclose(actual, expected, rtol=1e-3, atol=1e-3 * abs(expected).max())
-    # Rounding decides on which side of a bound, or of an equal element, a few elements are.
-    assert far.sum() <= 1 + far.size // 1000
-
-
-def test_a_step_of_an_lstm_is_two_products_and_one_kernel(queue):
-    """The gates are parts of what two products write, and both states are parts of one result."""
-    width = 32
-    params = [0.3 * normal(queue, 4 * width, width, seed=k) for k in (1, 2)]
-    biases = [normal(queue, 4 * width, seed=k) for k in (3, 4)]
-
-    def step(x, h, c):
-        gates = F.linear(x, params[0], biases[0]) + F.linear(h, params[1], biases[1])
-        i, f, g, o = F.chunk(gates, 4, 1)
-        c = F.sigmoid(f) * c + F.sigmoid(i) * F.tanh(g)
-        h = F.sigmoid(o) * F.tanh(c)
-        return F.stack((h, c)), F.relu(h)
-
-    args = [normal(queue, 1, width, seed=k) for k in (5, 6, 7)]
-    (fused, actual), (_, expected) = compiled_twice(step, *args)
-    for a, b in zip(actual, expected, strict=True):
-        np.testing.assert_allclose(a, b, rtol=2e-6, atol=2e-6)
-    assert fused == 3
 
 
 def test_readers_stay_between_the_writers_of_a_value(queue):
