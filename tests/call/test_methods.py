@@ -52,14 +52,6 @@ def test_compile_on_a_method_binds_self(ones):
     assert "relu" not in str(a.forward.explain(x))
 
 
-def test_a_bound_method_can_be_compiled(ones):
-    model, x = Model(ones(3)), ones(3)
-    f = sycl_dnn.compile(model.loss)
-    assert float(f(x)) == 3
-    model.w = model.w * 4
-    assert float(f(x)) == 12
-
-
 @pytest.mark.parametrize("again", [lambda f: pickle.loads(pickle.dumps(f)), copy.deepcopy])
 def test_compiled_functions_are_pickled_and_copied_with_their_source_function(ones, again):
     x = ones(3) * -1

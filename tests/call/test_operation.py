@@ -79,14 +79,6 @@ def test_numbers_of_numpy_are_told_apart_by_type_and_value(queue):
         scaled(x, np.array([3]))
 
 
-def test_bfloat16_results_keep_their_dtype(queue):
-    x = sycl_dnn.asarray(np.arange(-3.0, 4.0, dtype="f4"), "bfloat16", sycl_queue=queue)
-    y, hits = twice(lambda: F.relu(x))
-    assert hits == 1
-    assert y.dtype == "bfloat16"
-    assert dpnp.asnumpy(y.astype("float32")).tolist() == [0, 0, 0, 0, 1, 2, 3]
-
-
 @pytest.mark.parametrize(
     "other",
     [
@@ -107,17 +99,6 @@ def test_a_different_call_does_not_hit_the_entry(queue, other):
     except TypeError:
         hits = 0
     assert hits == 0
-
-
-def test_results_have_the_usm_type_of_the_arguments(queue):
-    for kind in ("device", "shared", "host"):
-        x = array(queue, 4, 4, usm_type=kind)
-        y, hits = twice(lambda x=x: F.add(x, x))
-        assert (y.usm_type, hits) == (kind, 1)
-    mixed, hits = twice(
-        lambda: F.add(array(queue, 4, 4, usm_type="host"), array(queue, 4, 4, usm_type="shared"))
-    )
-    assert (mixed.usm_type, hits) == ("shared", 1)
 
 
 def test_arrays_of_two_queues_are_refused_again(queue):

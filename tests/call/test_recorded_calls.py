@@ -179,23 +179,6 @@ def test_the_reverse_pass_reads_no_values(make):
         gradient(lambda x: F.sum(function(x)), make(1.0))
 
 
-def test_modules_may_branch_on_values(queue):
-    class Gated(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.a, self.b = nn.Linear(2, 1), nn.Linear(2, 1)
-
-        def forward(self, x):
-            return self.a(x) if x.mean() > 0 else self.b(x)
-
-    net, x = Gated().to(queue), dpnp.ones((1, 2), dtype="f4", sycl_queue=queue)
-    step = sycl_dnn.value_and_grad(lambda net, x: F.sum(net(x)))
-    for sign, used, other in ((1, "a", "b"), (-1, "b", "a")) * 2:
-        _, grads = step(net, x * sign)
-        assert dpnp.asnumpy(getattr(grads, used).weight).tolist() == [[sign, sign]]
-        assert dpnp.asnumpy(getattr(grads, other).weight).tolist() == [[0, 0]]
-
-
 # --- Where a run leaves a known path, its calls are repeated on a trace
 
 
@@ -239,25 +222,6 @@ def test_calls_of_every_kind_are_repeated(make, queue):
         alone = gradient(_with_everything(make, net, frozen, [count]), x)
         for other in (fresh, alone):
             np.testing.assert_allclose(found[1], other[1], rtol=1e-5)
-
-
-def test_running_statistics_are_updated_once(queue):
-    net = nn.BatchNorm1d(3).to(queue)
-    x = dpnp.asarray(np.random.default_rng(0).normal(size=(8, 3)).astype("f4"), sycl_queue=queue)
-    repeats = 1
-
-    def loss(net):
-        y = net(x)
-        for _ in range(repeats):
-            y = y * 0.5
-        return F.sum(y * y)
-
-    for count in (1, 1, 2, 3, 2):
-        repeats = count
-        before = dpnp.asnumpy(net.running_mean)
-        sycl_dnn.value_and_grad(loss)(net)
-        expected = 0.9 * before + 0.1 * dpnp.asnumpy(x).mean(0)
-        np.testing.assert_allclose(dpnp.asnumpy(net.running_mean), expected, rtol=1e-4, atol=1e-6)
 
 
 # --- Captured arrays

@@ -144,20 +144,6 @@ def test_results_that_are_arguments_are_returned_unchanged(queue):
         assert dpnp.asnumpy(gx + ga).tolist() == [2] * 4
 
 
-def loss(params, x):
-    return F.sum(F.mul(F.mul(params["w"], params["w"]), x))
-
-
-def test_value_and_grad_of_a_tree(queue):
-    step = sycl_dnn.value_and_grad(loss)
-    x = array(queue, 3)
-    for value in (1.0, 2.0, 3.0):
-        (y, g), hits = taken(lambda value=value: step({"w": array(queue, 3, value=value)}, x))
-        assert float(y) == 3 * value * value
-        assert dpnp.asnumpy(g["w"]).tolist() == [2 * value] * 3
-    assert hits == 1
-
-
 def test_gradients_of_the_number_one_are_not_shared(queue):
     gradient = sycl_dnn.grad(lambda x: x.reshape(()))
     x = array(queue, 1)
@@ -174,19 +160,6 @@ def test_value_and_grad_raises_at_each_call(queue):
             sycl_dnn.value_and_grad(F.relu)(x)
         with pytest.raises(TypeError, match="must be an array of floating-point"):
             sycl_dnn.grad(F.sum)(dpnp.ones(3, dtype="i4", sycl_queue=queue))
-
-
-def test_second_derivatives_of_repeated_calls(queue):
-    def cube(x):
-        return F.sum(F.mul(F.mul(x, x), x))
-
-    def slope(x):
-        return F.sum(sycl_dnn.grad(cube)(x))
-
-    x = dpnp.asarray([1.0, 2.0, 3.0], dtype="f4", sycl_queue=queue)
-    for _ in range(3):
-        assert dpnp.asnumpy(sycl_dnn.grad(slope)(x)).tolist() == [6, 12, 18]
-        assert dpnp.asnumpy(sycl_dnn.grad(cube)(x)).tolist() == [3, 12, 27]
 
 
 def test_bfloat16_arguments(queue):

@@ -6,7 +6,6 @@ import pytest
 
 import sycl_dnn
 from sycl_dnn import functional as F
-from sycl_dnn.ir.derivation import pullback
 from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.ops import arithmetic as e
 from sycl_dnn.ops import selection as t
@@ -92,17 +91,6 @@ def test_indices_out_of_range_are_clamped(dtype, run):
     np.testing.assert_array_equal(result, np.take_along_axis(a, np.clip(index, 0, 69), 1))
 
 
-def test_rows_and_points_of_images(run):
-    table, rows = _numbers((50, 70), "float32"), RNG.integers(0, 50, (13, 1))
-    result = run(lambda x, i: t.gather(x, [i], (0,)) * 2, table, rows)
-    np.testing.assert_array_equal(result, table[rows[:, 0]] * 2)
-    image = _numbers((2, 3, 8, 9), "float32")
-    y, x = RNG.integers(0, 8, (2, 1, 4, 5)), RNG.integers(0, 9, (2, 1, 4, 5)).astype("int32")
-    result = run(lambda a, i, j: t.gather(a, [i, j], (2, 3)), image, y, x)
-    expected = [[image[n, c][y[n, 0], x[n, 0]] for c in range(3)] for n in range(2)]
-    np.testing.assert_array_equal(result, expected)
-
-
 def test_gathers_of_computed_values_and_reductions_of_gathers(run):
     a, rows = _numbers((9, 40), "float32"), RNG.integers(0, 9, (5, 1))
 
@@ -115,38 +103,12 @@ def test_gathers_of_computed_values_and_reductions_of_gathers(run):
     np.testing.assert_allclose(run(definition, a, rows), expected, rtol=1e-5)
 
 
-def test_gradient_accumulates_repeated_indices(run):
-    a, index = _numbers((5, 7), "float32"), RNG.integers(-1, 8, (5, 9))
-
-    def gradient(x, i):
-        result = t.gather(x, [i], (1,))
-        return pullback([result], [result * 2], [x])[0]
-
-    expected, near = np.zeros((5, 7)), np.clip(index, 0, 6)
-    rows = np.arange(5)[:, None]
-    np.add.at(expected, (rows, near), 2 * a[rows, near])
-    np.testing.assert_allclose(run(gradient, a, index), expected, rtol=1e-5, atol=1e-4)
-
-
 def test_permuted_layouts_are_kept(queue):
     x = dpnp.asarray(_numbers((2, 5, 6, 7), "float32").transpose(0, 3, 1, 2), sycl_queue=queue)
     result = F.pad(x, (1, 2, 3, 0), mode="reflect")
     assert result.strides[1] == 4
     expected = np.pad(x.asnumpy(), [(0, 0), (0, 0), (3, 0), (1, 2)], mode="reflect")
     np.testing.assert_array_equal(result.asnumpy(), expected)
-
-
-def test_bfloat16_is_moved_without_conversion(queue):
-    x = sycl_dnn.asarray(dpnp.asarray(_numbers((3, 40), "float32"), sycl_queue=queue), "bfloat16")
-    for result, expected in (
-        (F.flip(x, 1), x.asnumpy()[:, ::-1]),
-        (
-            F.pad(x, (1, 1), value=0.1),
-            np.pad(x.asnumpy(), [(0, 0), (1, 1)], constant_values=0.10009765625),
-        ),
-        (F.tril(x), np.tril(x.asnumpy())),
-    ):
-        np.testing.assert_array_equal(result.asnumpy(), expected)
 
 
 def test_triangles_of_matrices_in_one_kernel(run):

@@ -74,19 +74,3 @@ def test_average_over_positions(queue, shape, dtype, layout):
     assert kernels_of(lambda x: F.adaptive_avg_pool2d(x, 1), given)
     for ours, theirs in zip(result, expected, strict=True):
         assert error(ours, theirs) < TOLERANCE[dtype]
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("name", ["sum", "mean"])
-def test_reductions_over_positions(queue, name, layout):
-    x, slope = _data((3, 24, 9, 7))[0], _slope((3, 24))
-    given = placed(x, queue, layout)
-
-    def ours(x):
-        return getattr(F, name)(x, dim=(-1, -2))
-
-    result = both_passes(ours, [given], placed(slope, queue))
-    expected = torch_passes(lambda x: getattr(torch, name)(x, dim=(2, 3)), [x], slope)
-    assert len(kernels_of(ours, given)) == 1
-    for mine, theirs in zip(result, expected, strict=True):
-        assert error(mine, theirs) < TOLERANCE["float32"]

@@ -7,9 +7,6 @@ from kernel_cases import TOLERANCE, both_passes, error, host, placed
 
 import sycl_dnn
 from sycl_dnn import functional as F
-from sycl_dnn.call.operation import operation
-from sycl_dnn.lower.node_lowering import all_computed
-from sycl_dnn.ops.reduction import SOFTMAX
 
 #: Shape, axis, layout: along inner axes, in vectors that are whole, overlap, or are short.
 CASES = [
@@ -61,36 +58,6 @@ def test_logarithms_have_float32_accuracy(queue, shape):
     largest = np.abs(host(dy).sum(1)).max()
     assert np.abs(host(value) - reference[0]).max() < 2e-6
     assert np.abs(host(pullback(dy)[0]) - reference[1]).max() < 1e-6 * (1 + largest)
-
-
-def _special_rows(length):
-    x = np.zeros((6, length), np.float32)
-    x[0, -1] = np.nan
-    x[1] = -np.inf
-    x[2, 0] = np.inf
-    x[3, 3] = -np.inf
-    x[4, -2:] = 3e38, -3e38
-    return x
-
-
-@pytest.mark.parametrize("is_inner", [False, True])
-@pytest.mark.parametrize("length", [8, 21, 40])
-@pytest.mark.sweep(2)
-def test_special_values(queue, length, is_inner):
-    x, axis = _special_rows(length), 1
-    x, axis = (np.ascontiguousarray(x.T), 0) if is_inner else (x, 1)
-    y, pullback = sycl_dnn.vjp(lambda x: F.softmax(x, axis), placed(x, queue))
-    dx = host(pullback(y)[0])
-    logarithm = host(F.log_softmax(placed(x, queue), axis))
-    y, dx, logarithm = (np.moveaxis(a, axis, 1) for a in (host(y), dx, logarithm))
-    for result in (y, dx, logarithm):
-        assert np.isnan(result[:3]).all()
-        assert not np.isnan(result[3:]).any()
-    assert y[3, 3] == 0
-    assert np.abs(np.delete(y[3], 3) - 1 / (length - 1)).max() < 1e-7
-    assert y[4].tolist() == [*(0,) * (length - 2), 1, 0]
-    assert logarithm[3, 3] == -np.inf
-    assert np.abs(y[5] - 1 / length).max() < 1e-7
 
 
 def test_compiled_functions_keep_the_softmax_primitive_before_products(queue):
@@ -145,19 +112,3 @@ def test_exponentials_are_kept_between_passes(queue, dtype, tolerance, length):
         assert np.array_equal(twice, 2 * y)
         assert np.abs(y - reference).max() < tolerance * reference.max()
         assert np.abs(z - 3 * reference).max() < 6 * tolerance * reference.max()
-
-
-@pytest.mark.parametrize("length", [37, 130])
-def test_two_results_of_one_pass(queue, length):
-    """Nothing is kept in the memory of either: the last vector would read what was overwritten."""
-    x = placed(np.random.default_rng(6).standard_normal((5, length)), queue)
-    powers = np.exp(host(x).astype("f8"))
-    reference = powers / powers.sum(1, keepdims=True)
-
-    def definition(node):
-        y = SOFTMAX(node, axis=1)
-        return y, y * 2.0
-
-    y, twice = operation(lambda input: all_computed(definition, input))(x)
-    assert np.abs(host(y) - reference).max() < 1e-6
-    assert np.abs(host(twice) - 2 * reference).max() < 2e-6
