@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 from descriptors import require
-from primitive_cases import calls_by_row, described
+from primitive_cases import call_of, calls_by_row, described
 from small_calls import softmax_of_integers
 from small_matmul import download
 
@@ -17,8 +17,6 @@ from sycl_dnn import onednn as dnnl
 from sycl_dnn.tools.cases import storage
 
 T = dnnl.data_type
-ALG = dnnl.algorithm
-TRAINING = dnnl.prop_kind.forward_training
 
 
 def desc(*dims, tag=None, data_type=T.f32):
@@ -90,84 +88,26 @@ def test_parameters_match_the_arguments(row, engine):
             assert value.format_kind is dnnl.format_kind.any or actual == value
 
 
-def query_cases(e):
-    """A descriptor, and for each of its queries the answer."""
-    x, half = desc(2, 8, 4, 4), desc(2, 8, 2, 2)
-    window = {"strides": (2, 2), "padding_l": (0, 1), "padding_r": (1, 0)}
-    conv = dnnl.convolution_forward(
-        e, prop_kind=TRAINING, algorithm=ALG.convolution_direct, src=x, weights=desc(6, 8, 2, 2),
-        dst=desc(2, 6, 2, 2), dilates=(1, 1), **window,
-    )  # fmt: skip
-    pool = dnnl.pooling_forward(
-        e, prop_kind=TRAINING, algorithm=ALG.pooling_max, src=x, dst=half, kernel=(2, 3),
-        strides=(2, 2), padding_l=(0, 0), padding_r=(0, 1),
-    )  # fmt: skip
-    eltwise = dnnl.eltwise_forward(
-        e, prop_kind=TRAINING, algorithm=ALG.eltwise_clip, src=x, dst=x, alpha=0.25, beta=0.5
-    )
-    softmax = dnnl.softmax_forward(
-        e,
-        prop_kind=dnnl.prop_kind.forward_inference,
-        algorithm=ALG.softmax_log,
-        src=x,
-        dst=x,
-        axis=2,
-    )
-    flags = dnnl.normalization_flags.use_scale | dnnl.normalization_flags.use_shift
-    norm = dnnl.batch_normalization_forward(
-        e, prop_kind=TRAINING, src=x, dst=x, epsilon=0.125, flags=flags
-    )
-    group = dnnl.group_normalization_forward(
-        e, prop_kind=TRAINING, src=x, dst=x, groups=4, epsilon=0.125
-    )
-    lrn = dnnl.lrn_forward(
-        e, prop_kind=TRAINING, algorithm=ALG.lrn_across_channels, src=x, dst=x, local_size=5,
-        alpha=0.5, beta=0.75, k=2.0,
-    )  # fmt: skip
-    shuffle = dnnl.shuffle_forward(e, prop_kind=TRAINING, src=x, dst=x, axis=1, group_size=2)
-    resampling = dnnl.resampling_forward(
-        e, prop_kind=TRAINING, algorithm=ALG.resampling_linear, src=half, dst=x
-    )
-    reduction = dnnl.reduction(
-        e, algorithm=ALG.reduction_norm_lp_sum, src=x, dst=desc(2, 8, 1, 4), p=2.0, eps=0.5
-    )  # fmt: skip
-    rnn = dnnl.vanilla_rnn_forward(
-        e, prop_kind=TRAINING, activation=ALG.eltwise_tanh,
-        direction=dnnl.rnn_direction.bidirectional_concat, src_layer=desc(3, 2, 4),
-        weights_layer=desc(1, 2, 4, 1, 4, tag="any"), weights_iter=desc(1, 2, 4, 1, 4, tag="any"),
-        bias=desc(1, 2, 1, 4), dst_layer=desc(3, 2, 8),
-    )  # fmt: skip
-    return {
-        "convolution": (conv, {"algorithm": ALG.convolution_direct, "prop_kind": TRAINING,
-            "strides": (2, 2), "dilations": (1, 1), "padding_l": (0, 1), "padding_r": (1, 0)}),
-        "pooling": (pool, {"algorithm": ALG.pooling_max, "kernel": (2, 3), "strides": (2, 2),
-            "dilations": (0, 0), "padding_l": (0, 0), "padding_r": (0, 1)}),
-        "eltwise": (eltwise, {"algorithm": ALG.eltwise_clip, "alpha": 0.25, "beta": 0.5}),
-        "softmax": (softmax, {"algorithm": ALG.softmax_log, "axis": 2,
-            "prop_kind": dnnl.prop_kind.forward_inference}),
-        "batch_normalization": (norm, {"flags": flags, "epsilon": 0.125}),
-        "group_normalization": (group, {"group_size": 4, "epsilon": 0.125}),
-        "lrn": (lrn, {"algorithm": ALG.lrn_across_channels, "local_size": 5, "alpha": 0.5,
-            "beta": 0.75, "k": 2.0}),
-        "shuffle": (shuffle, {"axis": 1, "group_size": 2}),
-        "resampling": (resampling, {"algorithm": ALG.resampling_linear, "factors": (2.0, 2.0)}),
-        "reduction": (reduction, {"algorithm": ALG.reduction_norm_lp_sum, "p": 2.0,
-            "epsilon": 0.5}),
-        "vanilla_rnn": (rnn, {"cell_kind": ALG.vanilla_rnn, "activation_kind": ALG.eltwise_tanh,
-            "direction": dnnl.rnn_direction.bidirectional_concat}),
-    }  # fmt: skip
+#: Parameters whose query has another name.
+RENAMED = {"dilates": "dilations", "dilation": "dilations", "groups": "group_size",
+           "eps": "epsilon", "activation": "activation_kind"}  # fmt: skip
+#: Cases with different numbers along their axes.
+UNEVEN = (
+    "--conv ic8ih6iw9oc6oh2ow7kh3kw2sh3sw2dh1dw2ph1pw3",
+    "--pool --alg=max --dir=FWD_D ic8ih7iw9oh3ow4kh2kw3sh2sw3ph0pw2dh1dw0",
+    "--reduction --alg=norm_lp_sum --p=2 --eps=0.5 2x8x4x4:2x8x1x4",
+    "--rnn --alg=VANILLA_RNN --activation=TANH --direction=concat l1t3mb2sic4",
+)
 
 
-QUERIED = (
-    "convolution", "pooling", "eltwise", "softmax", "batch_normalization", "group_normalization",
-    "lrn", "shuffle", "resampling", "reduction", "vanilla_rnn",
-)  # fmt: skip
-
-
-@pytest.mark.parametrize("kind", QUERIED)
-def test_queries_give_back_the_parameters(kind, engine):
-    pd, expected = query_cases(engine)[kind]
-    assert {name: getattr(pd, name) for name in expected} == expected
+@pytest.mark.parametrize("row", [*dnnl.PRIMITIVES, *UNEVEN])
+def test_queries_give_back_the_parameters(row, engine):
+    pd = made(engine, row) if row in dnnl.PRIMITIVES else described(call_of(row), engine)
+    for name, value in pd.parameters.items():
+        query = RENAMED.get(name, name)
+        if query in PROPERTIES and value != [] and not isinstance(value, dnnl.MemoryDesc):
+            expected = tuple(value) if isinstance(value, list) else value
+            assert getattr(pd, query) == expected, name
 
 
 def matmul(engine, n=16, **options):
@@ -175,7 +115,7 @@ def matmul(engine, n=16, **options):
 
 
 def test_queries_by_enum(engine):
-    pd = query_cases(engine)["lrn"][0]
+    pd = made(engine, "lrn_forward")
     assert pd.query_s64(dnnl.query.local_size_s64) == 5
     assert pd.query_md(dnnl.query.src_md) == pd.src_desc == pd.query_md(dnnl.query.src_md, 0)
     assert pd.query_md(dnnl.query.dst_md) == pd.dst_desc
@@ -294,9 +234,9 @@ def test_reorder_between_engines_names_both(engine, queue):
 
 
 def test_repr_shows_parameters(engine):
-    text = repr(query_cases(engine)["pooling"][0])
+    text = repr(described(call_of(UNEVEN[1]), engine))
     assert text.startswith("<pooling_forward ")
-    assert "src=f32 (2, 8, 4, 4) abcd" in text
+    assert "src=f32 (2, 8, 7, 9) abcd" in text
     assert "kernel=[2, 3]" in text
 
 
