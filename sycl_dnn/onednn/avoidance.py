@@ -80,8 +80,9 @@ def mask_of_two_batch_axes(pd: Any) -> bool:
 
 
 def gaps_between_windows(pd: Any) -> bool:
-    """Match a transposed convolution in AMX tiles whose windows leave elements in between."""
-    if "brg_deconv" not in pd.impl_info or "amx" not in pd.impl_info:
+    """Match a transposed convolution whose windows leave elements in between: AMX tiles, or s8."""
+    is_signed = pd.parameters["src"].data_type is _core.data_type.s8
+    if "brg_deconv" not in pd.impl_info or not ("amx" in pd.impl_info or is_signed):
         return False
     strides = pd.parameters["strides"]
     kernel = pd.parameters["weights"].dims[-len(strides) :]

@@ -454,17 +454,6 @@ def test_a_weight_is_cast_once_in_a_trace(queue):
     assert rows == ["reorder"] * 2 + ["matmul"] * 5  # of the input and of the weight
 
 
-def test_frozen_weights_are_cast_once_for_all_calls(queue):
-    v = Values(queue)
-    weight = sycl_dnn.freeze(v("weight"))
-    with sycl_dnn.autocast("bfloat16"):
-        for _ in range(2):
-            F.linear(v("rows"), weight)
-        kept = len(weight.packed)
-        F.linear(v("rows"), weight)
-    assert kept == len(weight.packed) == 1
-
-
 @pytest.mark.parametrize(
     ("dtype", "words"),
     [("tf32", "set_fpmath_mode"), ("int8", "autocast: dtype"), ("float64", "autocast: dtype")],

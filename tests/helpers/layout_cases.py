@@ -194,6 +194,22 @@ def _images(rank):
                 yield f"--{driver} {options} --tag={order} {problem}"
 
 
+def with_post_ops():
+    """Products by an operand over each set of axes, beside tensors in each order of theirs."""
+    for rank, order in ((n, order) for n in SHAPES for order in orders(n)):
+        row, masks = "abcdef"[:rank], range(1, 1 << rank)
+        for shape, mask in itertools.product(with_ones(SHAPES[rank]), masks):
+            text, ops = _text(shape), f"--attr-post-ops=mul:f32:{mask}"
+            tags = f"--stag={order} --dtag={order}"
+            for axis in range(rank):
+                yield f"--softmax --dir=FWD_I --axis={axis} --inplace=false {tags} {ops} {text}"
+            if shape[-1] > 1:
+                yield f"--lnorm --dir=FWD_I --inplace=false --tag={order} {ops} {text}"
+            yield f"--binary --stag={order}:{order} --dtag={order} {ops} {text}:{text}"
+            left, right = (_text((*shape[:-2], *last)) for last in ((shape[-2], 5), (5, shape[-1])))
+            yield f"--matmul --stag={row} --wtag={row} --dtag={order} {ops} {left}:{right}"
+
+
 def lines():
     """All lines, each of which is a product of its lists."""
     for rank in SHAPES:

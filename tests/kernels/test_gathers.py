@@ -84,13 +84,6 @@ def test_values(name, dtype, run):
         np.testing.assert_array_equal(run(definition, a), reference(a), err_msg=str(shape))
 
 
-@pytest.mark.parametrize("dtype", ["int32", "int64"])
-def test_indices_out_of_range_are_clamped(dtype, run):
-    a, index = _numbers((5, 70), "float32"), RNG.integers(-9, 80, (5, 33)).astype(dtype)
-    result = run(lambda x, i: t.gather(x, [i], (1,)), a, index)
-    np.testing.assert_array_equal(result, np.take_along_axis(a, np.clip(index, 0, 69), 1))
-
-
 def test_gathers_of_computed_values_and_reductions_of_gathers(run):
     a, rows = _numbers((9, 40), "float32"), RNG.integers(0, 9, (5, 1))
 

@@ -29,27 +29,6 @@ def _slope(shape):
     return np.random.default_rng(2).standard_normal(shape).astype(np.float32)
 
 
-def _placed(arrays, queue, layout, dtype="float32"):
-    x, *vectors = arrays
-    return [placed(x, queue, layout, dtype), *(placed(v, queue) for v in vectors)]
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize(("shape", "groups", "dtype"), CASES)
-def test_group_norm(queue, shape, groups, dtype, layout):
-    arrays = _data(shape, centre=10.0)
-    given = _placed(arrays, queue, layout, dtype)
-    slope = placed(_slope(shape), queue, layout, dtype)
-    result = both_passes(lambda x, w, b: F.group_norm(x, groups, w, b), given, slope)
-    expected = torch_passes(
-        lambda x, w, b: torch.nn.functional.group_norm(x, groups, w, b),
-        [host(a) for a in given], host(slope),
-    )  # fmt: skip
-    assert kernels_of(lambda x: F.group_norm(x, groups), given[0])
-    for ours, theirs in zip(result, expected, strict=True):
-        assert error(ours, theirs) < TOLERANCE[dtype]
-
-
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_nonfinite_values_stay_in_their_group(queue, layout, value):

@@ -57,19 +57,6 @@ def test_captured_statistics_follow_each_call(way, queue):
     assert len(traces) <= 2  # a second time for all buffers together
 
 
-def test_evaluation_sees_what_compiled_training_updated(queue):
-    net, eager = networks(queue)
-    compiled = sycl_dnn.compile(net)
-    for number in range(3):
-        x = batch(queue, number)
-        for module in (net, eager):
-            module.train()
-        compiled(x), eager(x)
-        for module in (net, eager):
-            module.eval()
-        np.testing.assert_allclose(compiled(x).asnumpy(), eager(x).asnumpy(), atol=1e-5)
-
-
 def test_results_that_read_an_updated_array_before_and_after(queue):
     class Counter(nn.Module):
         def __init__(self):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packed batches, renumbered lists, buffers, gains and layers without inputs."""
+"""Values of new layers, packed batches, renumbered lists, buffers, gains."""
 
 import dpnp
 import numpy as np
@@ -11,8 +11,25 @@ from sycl_dnn import nn
 X = np.random.default_rng(0).standard_normal((2, 6, 5)).astype("f4")
 
 
+#: By axes that the mean is over; all without parameters of their own to begin with.
+NORMALIZATIONS = [
+    (nn.LayerNorm(5), 2), (nn.LayerNorm((6, 5)), (1, 2)), (nn.BatchNorm1d(6), (0, 2)),
+    (nn.GroupNorm(1, 6), (1, 2)), (nn.InstanceNorm1d(6, affine=True), 2),
+]  # fmt: skip
+
+
 def close(actual, expected):
     np.testing.assert_allclose(dpnp.asnumpy(actual), expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(("layer", "axes"), NORMALIZATIONS, ids=lambda v: type(v).__name__)
+def test_a_new_normalization_scales_by_one_and_adds_nothing(layer, axes):
+    mean, variance = X.mean(axes, keepdims=True), X.var(axes, keepdims=True)
+    close(layer(dpnp.asarray(X)), (X - mean) / np.sqrt(variance + layer.eps))
+
+
+def test_a_new_rms_norm_scales_by_one():
+    close(nn.RMSNorm(5)(dpnp.asarray(X)), X / np.sqrt(np.square(X).mean(2, keepdims=True) + 1.2e-7))
 
 
 @pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU, nn.RNN])

@@ -83,29 +83,6 @@ def test_a_call_equals_the_functions(net, x):
     close(again(net, x), by_functions(net, x))
 
 
-def test_running_statistics_follow_in_eager_and_compiled_steps(net, x):
-    labels = dpnp.asarray(LABELS)
-
-    @sycl_dnn.compile
-    def step(net, x, labels):
-        value, grads = sycl_dnn.value_and_grad(loss)(net, x, labels)
-        return value, sycl_dnn.tree.map(lambda p, g: p if g is None else p - 0.1 * g, net, grads)
-
-    y = dpnp.asnumpy(F.conv2d(x, net.conv.weight, net.conv.bias, padding=1)).astype("f8")
-    mean, var = y.mean((0, 2, 3)), y.var((0, 2, 3), ddof=1)
-    running = [np.zeros(4), np.ones(4)]
-    for number, run in enumerate(
-        (lambda: net(x), lambda: sycl_dnn.vjp(loss, net, x, labels), lambda: step(net, x, labels)),
-        1,
-    ):
-        run()
-        running = [0.9 * r + 0.1 * new for r, new in zip(running, (mean, var), strict=True)]
-        close(net.norm.running_mean, running[0])
-        close(net.norm.running_var, running[1])
-        assert int(net.norm.num_batches_tracked) == number
-    assert net.state_dict()["norm.num_batches_tracked"].dtype == np.int64
-
-
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_narrow_batch_norms_count_on(dtype):
     """Above 256 bfloat16 has even numbers only, and the count stayed; float16 above 2048."""
@@ -118,25 +95,6 @@ def test_narrow_batch_norms_count_on(dtype):
     copied.load_state_dict(norm.state_dict(), assign=True)
     copied(F.ones(3, 4, dtype=dtype))
     assert int(copied.num_batches_tracked) == 2050
-
-
-def test_a_compiled_step_learns_and_compiles_once(net, x):
-    labels = dpnp.asarray(LABELS)
-
-    @sycl_dnn.compile
-    def step(net, x, labels):
-        value, grads = sycl_dnn.value_and_grad(loss)(net, x, labels)
-        return value, sycl_dnn.tree.map(lambda p, g: p if g is None else p - 0.1 * g, net, grads)
-
-    losses = []
-    for _ in range(12):
-        value, net = step(net, x, labels)
-        losses.append(float(value))
-    assert losses[-1] < 0.2 * losses[0]
-    assert step.cache_info().size == 1
-    net.eval()
-    step(net, x, labels)
-    assert step.cache_info().size == 2
 
 
 def test_mode_hyper_parameters_and_captured_values_are_tracked(x):
@@ -271,19 +229,6 @@ class Early(nn.Module):
 def test_invalid_use_is_refused_by_name(call, error, message):
     with pytest.raises(error, match=message):
         call()
-
-
-def test_a_summary_counts_layers_parameters_and_operations(net, x):
-    found = net.summary(x)
-    rows = {row.name: row for row in found.rows}
-    assert list(rows) == ["conv", "norm", "head.0", "head.1", ""]
-    assert rows[""].n_parameters == 3
-    assert rows["conv"].shape == "(6, 4, 5, 5)"
-    assert rows["conv"].flop == 2 * 6 * 4 * 25 * 18
-    assert rows["head.1"].flop == 2 * 6 * 3 * 100
-    assert found.n_parameters == 4 * 18 + 4 + 8 + 303 + 3
-    assert "Conv2d" in str(found)
-    assert int(net.norm.num_batches_tracked) == 0
 
 
 def test_a_parameter_on_another_queue_is_named():

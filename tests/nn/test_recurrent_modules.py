@@ -10,8 +10,6 @@ from compared_with_torch import torch
 import sycl_dnn
 from sycl_dnn import functional as F
 from sycl_dnn import nn
-from sycl_dnn.program.place import place_of
-from sycl_dnn.trace.capabilities import multiplies
 
 pack = nn.utils.rnn.pack_padded_sequence
 
@@ -119,47 +117,3 @@ def test_misplaced_options_are_refused(name):
     for sizes in ((0, 3), (4, 0), (4, 3, 0), (4, 2.5), ("4", 3)):
         with pytest.raises(ValueError, match=f"{name}: input_size, hidden_size and num_layers"):
             getattr(nn, name)(*sizes)
-
-
-@pytest.mark.parametrize("name", ["LSTM", "GRU", "RNN"])
-@pytest.mark.parametrize("way", ["eager", "compiled"])
-def test_training_under_autocast_computes_in_bfloat16(name, way):
-    engine = place_of(sycl_dnn.default_queue())[0].engine
-    if not multiplies(engine, "bfloat16"):
-        pytest.skip(f"oneDNN multiplies no bfloat16 on {sycl_dnn.default_queue().name}")
-    own, other = (getattr(m, name)(8, 16, bidirectional=True) for m in (nn, torch.nn))
-    own.load_state_dict(other.state_dict())
-    x = np.random.default_rng(0).standard_normal((6, 4, 8)).astype("f4")
-    with torch.autocast("cpu", torch.bfloat16):
-        expected, _ = other(torch.tensor(x))
-        (expected.float() ** 2).mean().backward()
-    theirs = {path: p.grad.numpy() for path, p in other.named_parameters()}
-
-    def loss(net, x):
-        y, _ = net(x)
-        return F.mean(F.square(F.astype(y, "float32"))), y
-
-    step = sycl_dnn.value_and_grad(loss, has_aux=True)
-    step = sycl_dnn.compile(step) if way == "compiled" else step
-    (_, wide), exact = step(own, on_device(x))
-    with sycl_dnn.autocast("bfloat16"):
-        (_, y), gradients = step(own, on_device(x))
-    assert (str(wide.dtype), str(y.dtype)) == ("float32", "bfloat16")
-    exact = dict(exact.named_parameters())
-    for path, gradient in gradients.named_parameters():
-        assert str(gradient.dtype) == "float32"
-        found, scale = dpnp.asnumpy(gradient), np.abs(theirs[path]).max()
-        np.testing.assert_allclose(found, theirs[path], rtol=0, atol=0.05 * scale)
-        error = np.abs(found - dpnp.asnumpy(exact[path])).max() / scale
-        assert 1e-5 < error < 0.05, "bfloat16 rounds, and only that"
-
-
-def test_ctc_loss_matches_torch():
-    logits = np.random.default_rng(2).standard_normal((6, 2, 5)).astype("f4")
-    targets, lengths = np.array([[1, 2, 3], [4, 4, 0]]), ([6, 5], [3, 2])
-    own, other = nn.CTCLoss(reduction="sum"), torch.nn.CTCLoss(reduction="sum")
-    assert repr(own) == repr(other)
-    of_torch = torch.tensor(logits).log_softmax(-1)
-    expected = other(of_torch, torch.tensor(targets), *map(torch.tensor, lengths))
-    actual = own(F.log_softmax(on_device(logits), -1), on_device(targets), *lengths)
-    assert float(actual) == pytest.approx(float(expected), rel=1e-5)

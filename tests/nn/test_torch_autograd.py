@@ -227,30 +227,6 @@ def _network():
     return nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 1))
 
 
-@pytest.mark.parametrize("is_compiled", [False, True])
-def test_residual_of_a_differential_equation(is_compiled):
-    net, x = _network(), F.randn(6, 2)
-
-    def step(residual):
-        def loss(net, x):
-            return (residual(net, x) ** 2).mean()
-
-        return sycl_dnn.compile(sycl_dnn.value_and_grad(loss)) if is_compiled else (
-            sycl_dnn.value_and_grad(loss)
-        )  # fmt: skip
-
-    value, grads = step(_residual)(net, x)
-    wanted_value, expected = step(_reference)(net, x)
-    assert float(value) == pytest.approx(float(wanted_value), rel=1e-4)
-    for (name, ours), (_, reference) in zip(
-        grads.named_parameters(), expected.named_parameters(), strict=True
-    ):
-        a, b = ours.asnumpy(), reference.asnumpy()
-        np.testing.assert_allclose(
-            a, b, rtol=1e-3, atol=1e-5 * np.abs(b).max() + 1e-7, err_msg=name
-        )
-
-
 class Residual(nn.Module):
     """A module whose forward differentiates."""
 

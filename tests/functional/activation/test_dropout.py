@@ -37,23 +37,6 @@ def test_a_new_seed_causes_no_retrace(queue):
     assert sycl_dnn.cache.info().misses == 2
 
 
-def test_each_call_of_a_traced_function_draws(queue):
-    x = to_device(values_of((40, 40)), "float32", queue)
-
-    def twice(x):
-        return F.dropout(x), F.dropout(x)
-
-    results = []
-    for _ in range(2):
-        (a, b), pullback = sycl_dnn.vjp(twice, x)
-        (dx,) = pullback([a, b])
-        np.testing.assert_allclose(to_numpy(dx), 2 * (to_numpy(a) + to_numpy(b)), rtol=1e-6)
-        results += [to_numpy(a), to_numpy(b)]
-    for i in range(4):
-        for j in range(i):
-            assert (results[i] != results[j]).any()
-
-
 def test_each_call_of_a_bound_plan_draws(queue):
     x = to_device(values_of((40, 40)), "float32", queue)
     plan = sycl_dnn.plan(lambda x: F.relu(F.dropout(x)), x)

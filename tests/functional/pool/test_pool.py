@@ -144,26 +144,6 @@ def test_maxima_of_integers(dtype, wants_indices, queue):
         assert (array == truth).all()
 
 
-@pytest.mark.parametrize("kind", ["device", "shared", "host"])
-@pytest.mark.parametrize(
-    ("name", "size"), [("max_pool2d", 2), ("adaptive_max_pool2d", 4)], ids=["max", "adaptive"]
-)
-def test_indices_have_the_usm_type_of_the_input(name, size, kind, queue):
-    values = np.random.default_rng(7).standard_normal((2, 3, 8, 8)).astype("f4")
-    x = dpnp.asarray(values, sycl_queue=queue, usm_type=kind)
-
-    def pool(x):
-        return getattr(F, name)(x, size, return_indices=True)
-
-    expected = pool(dpnp.asarray(values, sycl_queue=queue))
-    (actual, indices), pullback = sycl_dnn.vjp(pool, x)
-    for received, truth in zip((actual, indices, *pool(x)), (*expected, *expected), strict=True):
-        assert received.usm_type == kind
-        assert (dpnp.asnumpy(received) == dpnp.asnumpy(truth)).all()
-    (grad,) = pullback((actual, None))
-    assert int((grad != 0).sum()) == actual.size
-
-
 def test_indices_are_not_copied_by_dpnp(queue):
     x = dpnp.ones((1, 2, 4, 4), dtype="f4", sycl_queue=queue)
     report = sycl_dnn.compile(lambda x: F.max_pool2d(x, 2, return_indices=True)).explain(x)
