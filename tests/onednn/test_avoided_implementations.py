@@ -8,15 +8,14 @@ all of those, otherwise a sample.
 import contextlib
 import os
 import subprocess
-import sys
-from pathlib import Path
 from random import Random
 
 import dpnp
 import layout_cases
 import numpy as np
 import pytest
-from conformance.case_runs import FAILURES, cases_of, run_case
+from conformance.case_runs import FAILURES, run_case
+from fault_cases import in_process, outcomes
 from primitive_cases import call_of, described
 
 import sycl_dnn
@@ -72,13 +71,9 @@ CASES = {
 SAMPLE = None if os.environ.get("CI_LONG") else 250
 
 
-def outcomes(name, stream):
-    return [run_case(case, stream) for line in CASES[name] for case in cases_of(line)]
-
-
 @pytest.mark.parametrize("name", CASES)
 def test_cases_of_faults_are_right_or_refused(name, cpu_stream):
-    done = outcomes(name, cpu_stream)
+    done = outcomes(CASES[name], cpu_stream)
     allowed = {"UNIMPLEMENTED"} if "refused" in name else {"PASSED"}
     if not cpu_has_avx512():
         allowed |= {"PASSED", "UNIMPLEMENTED"}  # other implementations, and no bfloat16
@@ -89,14 +84,11 @@ def test_cases_of_faults_are_right_or_refused(name, cpu_stream):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_onednn_still_has_the_fault(name):
-    """In a process without the register, which a fault may end, or never let end."""
-    file, isa = Path(__file__).with_name("test_fault_register.py"), dnnl.get_effective_cpu_isa()
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    command = [sys.executable, "-W", "ignore", file, "unchecked", isa.name, *CASES[name]]
+    """Without the register a fault may end the process, or never let it end."""
     with contextlib.suppress(subprocess.TimeoutExpired):
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=30)
+        done = in_process(CASES[name], checked=False, seconds=30)
         if done.returncode == 0 and not any(word in done.stdout for word in FAILURES):
-            pytest.skip(f"{name}: right on a CPU of {isa.name}")
+            pytest.skip(f"{name}: right on a CPU of {dnnl.get_effective_cpu_isa().name}")
         assert done.returncode <= 0, done.stderr[-2000:]
 
 
@@ -156,5 +148,5 @@ def test_next_impl_skips_avoided_implementations(cpu_stream):
 
 
 def test_refused_by_name_if_only_the_avoided_implementation_exists(cpu_stream):
-    (done,) = outcomes("post-op-operands, refused", cpu_stream)
+    (done,) = outcomes(CASES["post-op-operands, refused"], cpu_stream)
     assert done.reason.startswith("softmax_forward: oneDNN has only the implementation")

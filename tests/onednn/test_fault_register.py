@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each row of the register of faults: reproduced, so that a test fails when oneDNN fixes it."""
 
-import os
 import re
-import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 
@@ -12,10 +9,9 @@ import dpnp
 import numpy as np
 import pytest
 from conformance import known_faults
-from conformance.case_runs import cases_of, run_case
+from descriptors import require_isa
+from fault_cases import in_process, outcomes
 
-import sycl_dnn
-from sycl_dnn import _core
 from sycl_dnn import onednn as dnnl
 from sycl_dnn.onednn import faults
 from sycl_dnn.onednn.fault import GraphOp, cpu_has_avx512
@@ -31,34 +27,12 @@ FATAL = [f.name for f in faults.FAULTS if f.writes]
 NOT_SEEN_WITH_IT = {"matmul-shifted-weights"}
 
 
-def outcomes(line, stream):
-    return [run_case(case, stream) for case in cases_of(line)]
-
-
-def needs(isa):
-    from descriptors import require_isa  # not where this file runs as a program
-
-    require_isa(isa)
-
-
-def in_process_of(isa, lines, unchecked=False):
-    """Run cases in a process whose oneDNN uses no more than this instruction set.
-
-    ``unchecked``: without what the register refuses.
-    """
-    needs(isa)
-    environment = {**os.environ, "ONEDNN_MAX_CPU_ISA": isa, "PYTHONPATH": os.pathsep.join(sys.path)}
-    command = [sys.executable, __file__, "unchecked" if unchecked else "checked", isa.lower()]
-    return subprocess.run(
-        [*command, *lines], env=environment, capture_output=True, text=True, timeout=900
-    )
-
-
 @cache
 def told_with(isa):
     """Return the answers of a CPU with this instruction set, by fault."""
     lines = {f.name: f.case for f in faults.FAULTS if f.isa == isa}
-    run = in_process_of(isa, lines.values())
+    require_isa(isa)
+    run = in_process(lines.values(), checked=True, isa=isa)
     assert run.returncode == 0, run.stderr[-2000:]
     return dict(zip(lines, run.stdout.splitlines(), strict=True))
 
@@ -70,8 +44,8 @@ def test_onednn_still_has_the_fault(name, cpu_stream):
     if fault.isa:
         told = told_with(fault.isa)[name]
     else:
-        needs("AVX512_CORE")
-        told = "\n".join(f"{r.status} {r.reason}" for r in outcomes(fault.case, cpu_stream))
+        require_isa("AVX512_CORE")
+        told = "\n".join(f"{r.status} {r.reason}" for r in outcomes([fault.case], cpu_stream))
     assert told.startswith("KNOWN"), f"oneDNN may have fixed {name}: check, then drop it: {told}"
     assert re.search(rf"known fault, {known_faults.PAGE}: {name} ", told)
 
@@ -80,7 +54,8 @@ def test_onednn_still_has_the_fault(name, cpu_stream):
 @pytest.mark.parametrize("name", FATAL)
 def test_onednn_still_crashes(name):
     fault = FAULTS[name]
-    run = in_process_of(fault.isa, [fault.case], unchecked=True)
+    require_isa(fault.isa)
+    run = in_process([fault.case], checked=False, isa=fault.isa)
     bits = dnnl.cpu_isa[fault.writes].value
     if dnnl.get_effective_cpu_isa().value & bits == bits:
         # This CPU has the instruction that oneDNN should not have emitted.
@@ -223,14 +198,3 @@ def test_every_refusal_of_the_extension_is_a_row():
     known = {f.refused_by for f in faults.FAULTS} - {""}
     assert refusals == known - {"check_has_space"}
     assert "void check_has_space" in "".join(p.read_text() for p in (ROOT / "csrc").rglob("*.?pp"))
-
-
-if __name__ == "__main__":
-    checks, isa, *cases = sys.argv[1:]
-    assert dnnl.get_effective_cpu_isa().name == isa
-    if checks == "unchecked":
-        _core._watch(set(), faults.check)
-    chosen = sycl_dnn.default_queue("cpu")
-    for case in cases:
-        for done in outcomes(case, dnnl.Stream(dnnl.Engine(chosen), chosen)):
-            print(done.status, *done.reason.splitlines(), flush=True)
