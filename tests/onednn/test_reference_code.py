@@ -6,15 +6,12 @@ import warnings
 import pytest
 from descriptors import require_isa
 from fresh_process import output
+from primitive_cases import call_of
 
 import sycl_dnn
 from sycl_dnn import onednn as dnnl
 from sycl_dnn.onednn import reference_code
-
-POOL = {"strides": (2, 2), "kernel": (2, 2), "dilation": (0, 0)}
-POOL |= {"padding_l": (0, 0), "padding_r": (0, 0)}
-CONVOLUTION = {"strides": (1, 1), "padding_l": (1, 1), "padding_r": (1, 1)}
-INFERENCE = dnnl.prop_kind.forward_inference
+from sycl_dnn.tools.cases.call import parameters
 
 
 @pytest.fixture
@@ -24,72 +21,38 @@ def engine(monkeypatch):
     return dnnl.Engine(sycl_dnn.default_queue("cpu"))
 
 
-def integer_convolution(engine, n=8, layout="abcd"):
-    """Return a convolution of bytes, which has no compiled kernel for row-major images."""
-    src, dst = (dnnl.MemoryDesc((n, 64, 32, 32), t, layout) for t in ("u8", "u8"))
-    weights = dnnl.MemoryDesc((64, 64, 3, 3), "s8", "any")
-    return dnnl.convolution_forward(
-        engine, prop_kind=INFERENCE, algorithm=dnnl.algorithm.convolution_direct,
-        src=src, weights=weights, dst=dst, **CONVOLUTION,
-    )  # fmt: skip
-
-
-def reduction(engine, axis=1):
-    shape = [8, 64, 64, 64]
-    src = dnnl.MemoryDesc(shape, "f32")
-    shape[axis] = 1
-    dst = dnnl.MemoryDesc(shape, "f32")
-    return dnnl.reduction(engine, algorithm=dnnl.algorithm.reduction_sum, src=src, dst=dst)
-
-
-def group_norm_gradient(engine):
-    d = dnnl.MemoryDesc((8, 64, 64, 64), "f32")
-    same = {"groups": 8, "epsilon": 1e-5, "flags": dnnl.normalization_flags.none}
-    training = dnnl.prop_kind.forward_training
-    hint = dnnl.group_normalization_forward(engine, prop_kind=training, src=d, dst=d, **same)
-    return dnnl.group_normalization_backward(
-        engine, prop_kind=dnnl.prop_kind.backward_data, diff_src=d, diff_dst=d, src=d,
-        hint_fwd_pd=hint, **same,
-    )  # fmt: skip
-
-
-def integer_pool(engine, layout="abcd"):
-    src, dst = (dnnl.MemoryDesc((8, 64, n, n), "s32", layout) for n in (128, 64))
-    return dnnl.pooling_forward(
-        engine, prop_kind=INFERENCE, algorithm=dnnl.algorithm.pooling_max, src=src, dst=dst, **POOL
-    )
-
-
-def deconvolution_in_place(engine):
-    src = dnnl.MemoryDesc((8, 64, 32, 32), "f32")
-    weights = dnnl.MemoryDesc((64, 64, 3, 3), "f32")
-    return dnnl.deconvolution_forward(
-        engine, prop_kind=INFERENCE, algorithm=dnnl.algorithm.deconvolution_direct,
-        src=src, weights=weights, dst=src, **CONVOLUTION,
-    )  # fmt: skip
-
-
-#: On every CPU, and what the message must propose.
+CONVOLUTION = "--conv --dir=FWD_I --dt=u8:s8:u8 --stag={0} --dtag={0} mb{1}ic64ih32oc64oh32kh3ph1"
+POOL = "--pool --dir=FWD_I --dt=s32 --tag={} mb8ic64ih128oh64kh2sh2ph0"
+REDUCTION = "--reduction 8x64x64x64:8x1x64x64"
+#: Slow on every CPU, and what the message must propose.
 SLOW = {
-    integer_convolution: "the layouts that oneDNN chooses",
-    integer_pool: "channels-last tensors",
-    reduction: "functional's sum, mean",
-    group_norm_gradient: "functional's group_norm",
-    deconvolution_in_place: "the layouts that oneDNN chooses",
+    CONVOLUTION.format("abcd", 8): "the layouts that oneDNN chooses",
+    POOL.format("abcd"): "channels-last tensors",
+    REDUCTION: "functional's sum, mean",
+    "--gnorm --dir=BWD_D g8mb8ic64ih64": "functional's group_norm",
+    "--deconv --dir=FWD_I --wtag=abcd mb8ic64ih32oc64oh32kh3ph1": "the layouts that oneDNN chooses",
 }
 
 
-@pytest.mark.parametrize("make", SLOW, ids=lambda make: make.__name__)
-def test_the_warning_names_a_faster_alternative(make, engine):
+def make(line, engine):
+    """Return a descriptor as users make it: from outside of the package."""
+    call, hint = call_of(line), None
+    if call.forward:
+        hint = getattr(dnnl, call.forward.row)(engine, **parameters(call.forward, None))
+    return getattr(dnnl, call.row)(engine, **parameters(call, hint))
+
+
+@pytest.mark.parametrize("line", SLOW)
+def test_the_warning_names_a_faster_alternative(line, engine):
     with pytest.warns(sycl_dnn.ReferenceWarning) as every:
-        pd = make(engine)
+        pd = make(line, engine)
     # 8-bit products that saturate on this CPU are warned about, too.
     said = [w for w in every if issubclass(w.category, sycl_dnn.ReferenceWarning)]
     assert len(said) == 1
     text = str(said[0].message)
     assert text.startswith(f"{pd.name}: oneDNN runs its slow reference implementation (")
     assert pd.impl_info in text
-    assert SLOW[make] in text
+    assert SLOW[line] in text
     assert dnnl.get_effective_cpu_isa().name in text
     assert said[0].filename == __file__
 
@@ -98,7 +61,7 @@ def test_each_kind_is_warned_about_once(engine):
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         for n in (8, 8, 16):
-            integer_convolution(engine, n)
+            make(CONVOLUTION.format("abcd", n), engine)
     assert sum(issubclass(w.category, sycl_dnn.ReferenceWarning) for w in said) == 1
 
 
@@ -106,26 +69,7 @@ def test_warnings_can_be_filtered(engine):
     with warnings.catch_warnings():
         warnings.simplefilter("error", sycl_dnn.ReferenceWarning)
         with pytest.raises(sycl_dnn.ReferenceWarning, match="faster is"):
-            reduction(engine)
-
-
-def small_pool(engine):
-    src, dst = (dnnl.MemoryDesc((1, 8, n, n), "s32") for n in (8, 4))
-    return dnnl.pooling_forward(
-        engine, prop_kind=INFERENCE, algorithm=dnnl.algorithm.pooling_max, src=src, dst=dst, **POOL
-    )
-
-
-def empty(engine):
-    d = dnnl.MemoryDesc((0, 64, 64, 64), "f32")
-    return dnnl.eltwise_forward(
-        engine, prop_kind=INFERENCE, algorithm=dnnl.algorithm.eltwise_relu, src=d, dst=d
-    )
-
-
-def shuffle(engine):
-    d = dnnl.MemoryDesc((8, 64, 64, 64), "f32")
-    return dnnl.shuffle_forward(engine, prop_kind=INFERENCE, src=d, dst=d, axis=1, group_size=4)
+            make(REDUCTION, engine)
 
 
 def unknown_rows(engine):
@@ -134,28 +78,27 @@ def unknown_rows(engine):
     return dnnl.matmul(engine, src=src, weights=dnnl.MemoryDesc((512, 512), "f32"), dst=dst)
 
 
-def double_product(engine):
-    d = dnnl.MemoryDesc((8, 512, 512), "f32")
-    return dnnl.matmul(engine, src=d, weights=d, dst=d)
+QUIET = (
+    "--pool --dir=FWD_I --dt=s32 mb1ic8ih8oh4kh2sh2ph0", "--prelu --dir=FWD_I 0x64x64x64:1x64x1x1",
+    "--shuffle --dir=FWD_I --axis=1 --group=4 8x64x64x64", "--matmul 8x512x512:8x512x512",
+    "--reduction 8x64x64x64:8x64x64x1", POOL.format("acdb"), CONVOLUTION.format("acdb", 8),
+)  # fmt: skip
 
 
-QUIET = [
-    small_pool, empty, shuffle, unknown_rows, double_product,
-    lambda engine: reduction(engine, 3),
-    lambda engine: integer_pool(engine, "acdb"),
-    lambda engine: integer_convolution(engine, layout="acdb"),
-]  # fmt: skip
+@pytest.mark.parametrize("line", QUIET)
+def test_small_or_fast_primitives_give_no_warning(line, engine, recwarn):
+    make(line, engine)
+    assert not [w for w in recwarn if w.category is sycl_dnn.ReferenceWarning]
 
 
-@pytest.mark.parametrize("make", QUIET)
-def test_small_or_fast_primitives_give_no_warning(make, engine, recwarn):
-    make(engine)
+def test_unknown_sizes_give_no_warning(engine, recwarn):
+    unknown_rows(engine)
     assert not [w for w in recwarn if w.category is sycl_dnn.ReferenceWarning]
 
 
 def test_no_warning_if_no_implementation_is_faster(engine, monkeypatch, recwarn):
     monkeypatch.setattr(reference_code, "_FUNCTIONS", {})
-    pd = reduction(engine)
+    pd = make(REDUCTION, engine)
     assert reference_code.is_slow_reference(pd.name, pd.impl_info)
     assert not recwarn
 
