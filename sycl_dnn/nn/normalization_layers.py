@@ -114,13 +114,14 @@ class _BatchNorm(_Running):
     def _average(self, input: Any, count: Any) -> None:
         """Update the statistics as cumulative averages over all batches."""
         axes = [0, *range(2, input.ndim)]
-        wide = F.astype(input, "float32")
+        dtype = "float64" if str(input.dtype) == "float64" else "float32"
+        wide, count = F.astype(input, dtype), F.astype(count, dtype)
         statistics = {"running_mean": F.mean(wide, axes), "running_var": F.var(wide, axes)}
         for name, new in statistics.items():
             old = getattr(self, name)
             if isinstance(input, Tensor) and not isinstance(old, Tensor):
                 old = input.trace.capture(old)
-            old = F.astype(old, "float32")
+            old = F.astype(old, dtype)
             self.update_buffer(name, F.add(old, F.div(F.sub(new, old), count)))
 
 

@@ -73,7 +73,9 @@ def samples_of(info: Any, dtype: str, *, limit: int | None = None) -> Iterator[M
                 info, device="cpu", dtype=torch.float32, requires_grad=True, training=training
             )
         step = 1 if limit is None else max(1, -(-len(drawn) // limit))
-        chosen = [*drawn[::step], *module_rows.inputs_of(info.module_cls.__name__)]
+        chosen = [*drawn[::step]]
+        if training or info.train_and_eval_differ:
+            chosen += module_rows.inputs_of(info.module_cls.__name__)
         for number, inputs in enumerate(chosen):
             yield ModuleSample(info, number, training, dtype, inputs)
 

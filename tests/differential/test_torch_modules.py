@@ -23,6 +23,8 @@ QUIRKS = {
     "nn.PoissonNLLLoss": "elements are not finite as torch's",
     # It adds 1e-12 to a denominator in second derivatives alone, and cancels in float32.
     "nn.BCELoss": "second derivative of input 0",
+    # Its constant 1 / 6 is of float32.
+    "nn.Hardsigmoid": "float64 train gradient of input 0",
 }
 #: torch has no kernel for some modules in bfloat16.
 NOT_IN_TORCH = "not implemented for"

@@ -83,6 +83,18 @@ def test_a_call_equals_the_functions(net, x):
     close(again(net, x), by_functions(net, x))
 
 
+@pytest.mark.float64
+def test_averages_of_statistics_have_the_digits_of_float64():
+    norm, x = (
+        nn.BatchNorm1d(2, momentum=None).double(),
+        np.random.default_rng(0).normal(size=(5, 2)),
+    )
+    for batch in (x, x + 1):
+        norm(dpnp.asarray(batch))
+    np.testing.assert_allclose(dpnp.asnumpy(norm.running_mean), x.mean(0) + 0.5, rtol=1e-14)
+    np.testing.assert_allclose(dpnp.asnumpy(norm.running_var), x.var(0, ddof=1), rtol=1e-14)
+
+
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_narrow_batch_norms_count_on(dtype):
     """Above 256 bfloat16 has even numbers only, and the count stayed; float16 above 2048."""
