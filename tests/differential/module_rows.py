@@ -14,8 +14,9 @@ from torch.testing._internal.common_modules import (
 )
 
 S1, S2, S3 = (2, 4, 9), (2, 4, 6, 6), (2, 4, 5, 5, 5)
-IDS, BAGS = "ids", "bags"
-INTEGERS = {IDS: (3,), BAGS: (2, 3)}
+IDS, BAGS, WORDS, WORD = "ids", "bags", "words", "word"
+#: Shapes of integers, and their bounds.
+INTEGERS = {IDS: ((3,), 3), BAGS: ((2, 3), 3), WORDS: ((8,), 20), WORD: ((), 20)}
 #: Class, arguments, shapes of the inputs (names of ``INTEGERS``), options by name.
 ROWS = [
     ("Identity", (3,), [(2, 3)]), ("Linear", (4, 5, False), [(2, 3, 4)]),
@@ -62,6 +63,8 @@ ROWS = [
     ("MSELoss", (), [(3, 4), (3, 4)], {"reduction": "sum"}),
     ("KLDivLoss", (), [(3, 4), (3, 4)], {"reduction": "batchmean", "log_target": True}),
     ("CrossEntropyLoss", (), [(3, 4), IDS], {"label_smoothing": 0.1}),
+    ("AdaptiveLogSoftmaxWithLoss", (16, 20, [3, 9], 2.0), [(8, 16), WORDS]),
+    ("AdaptiveLogSoftmaxWithLoss", (16, 20, [3, 9], 2.0), [(16,), WORD]),
 ]  # fmt: skip
 
 
@@ -71,7 +74,9 @@ def inputs_of(name: str) -> list[Any]:
     for of, args, shapes, *options in ROWS:
         if of == name:
             inputs = [
-                torch.randint(3, INTEGERS[s]) if s in INTEGERS else torch.randn(s).requires_grad_()
+                torch.randn(s).requires_grad_()
+                if s not in INTEGERS
+                else torch.randint(INTEGERS[s][1], INTEGERS[s][0])
                 for s in shapes
             ]
             constructor = FunctionInput(*args, **(options[0] if options else {}))
