@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packed sequences in recurrent modules, cells with states, CTC loss, compared with torch."""
+"""Packed sequences in recurrent modules, cells with states, compared with torch."""
 
 import dpnp
 import numpy as np

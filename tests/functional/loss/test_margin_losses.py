@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Losses with margins and of distributions, as functions and as modules, against torch."""
+"""Losses with margins and of distributions, against torch."""
 
 import re
 
