@@ -70,18 +70,20 @@ ROWS = [
 
 def inputs_of(name: str) -> list[Any]:
     """Return the inputs of the class's rows, in the form of ``module_db``."""
-    found = []
-    for of, args, shapes, *options in ROWS:
-        if of == name:
-            inputs = [
-                torch.randn(s).requires_grad_()
-                if s not in INTEGERS
-                else torch.randint(INTEGERS[s][1], INTEGERS[s][0])
-                for s in shapes
-            ]
-            constructor = FunctionInput(*args, **(options[0] if options else {}))
-            found.append(ModuleInput(constructor, FunctionInput(*inputs)))
-    return found
+    with torch.random.fork_rng():  # torch's own inputs get the weights that they had
+        torch.manual_seed(1)
+        return [_input(*row[1:]) for row in ROWS if row[0] == name]
+
+
+def _input(args: Any, shapes: Any, options: Any = None) -> Any:
+    def drawn(shape: Any) -> Any:
+        if shape in INTEGERS:
+            size, high = INTEGERS[shape]
+            return torch.randint(high, size)
+        return torch.randn(shape).requires_grad_()
+
+    constructor = FunctionInput(*args, **(options or {}))
+    return ModuleInput(constructor, FunctionInput(*map(drawn, shapes)))
 
 
 def infos() -> list[Any]:
