@@ -12,12 +12,11 @@ import numpy as np
 from dpctl.memory import USMAllocationError
 
 from sycl_dnn import _core
-from sycl_dnn._dpnp import host_array, place, view
+from sycl_dnn._dpnp import view
 from sycl_dnn.errors import OutOfMemory, Unimplemented
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.program.constants import Constants
 from sycl_dnn.program.donation import are_alone, overwritten_arguments
-from sycl_dnn.program.place import synchronize
 from sycl_dnn.program.segments import (
     Segment,
     live_steps,
@@ -26,98 +25,15 @@ from sycl_dnn.program.segments import (
     stretches,
 )
 from sycl_dnn.program.step_order import freeing_early, touched
-from sycl_dnn.trace import allocation, array_writes, layout, profile_notes
+from sycl_dnn.program.writing_calls import WritingCall, writing_class
+from sycl_dnn.trace import allocation, array_writes, profile_notes
 from sycl_dnn.trace.allocation import wrap
 from sycl_dnn.trace.array import wrapped
 from sycl_dnn.trace.frozen import Frozen, Seed
 from sycl_dnn.trace.recording import Trace
-from sycl_dnn.trace.steps import ArrayStep, OnHost, Step
+from sycl_dnn.trace.steps import ArrayStep, Step
 from sycl_dnn.trace.trace_state import placement_error
 from sycl_dnn.trace.values import Storage, Tensor
-
-
-class WritingCall:
-    """A stage that writes to existing arrays: a function with ``run_into``.
-
-    ``function.run_into(stream, inputs, outputs)`` receives pairs of a USM object and the byte
-    offset of the first element.
-    """
-
-    def __init__(self, step: ArrayStep, registers: Mapping[int, int]) -> None:
-        self.function: Any = step.function
-        self._reads = [(registers[id(t.storage)], t.offset) for t in step.inputs.values()]
-        self._writes = [(registers[id(t.storage)], t.offset) for t in step.outputs.values()]
-
-    def allocate(self, registers: list[Any], queue: Any) -> None:
-        """Do nothing: the results are already allocated."""
-
-    def _places(self, registers: list[Any]) -> list[list[tuple[Any, int]]]:
-        pairs = (self._reads, self._writes)
-        return [[_place(registers[r], offset) for r, offset in rows] for rows in pairs]
-
-    def run(self, registers: list[Any], queue: Any, stream: Any) -> Any:
-        """Submit."""
-        self.function.run_into(stream, *self._places(registers))
-
-
-class StartingCall(WritingCall):
-    """A stage that later ones may overlap: a function with ``start_into``.
-
-    ``function.start_into(stream, inputs, outputs)`` returns an object with ``join(stream)``, which
-    orders later submissions after its work, or None if there is nothing to wait for.
-    """
-
-    def run(self, registers: list[Any], queue: Any, stream: Any) -> Any:
-        """Submit; return the object to join."""
-        return self.function.start_into(stream, *self._places(registers))
-
-
-def _place(array: Any, offset: int) -> tuple[Any, int]:
-    memory, start = place(array)
-    return memory, start + offset
-
-
-class HostCall(WritingCall):
-    """A stage that NumPy computes: ``OnHost``.
-
-    The call waits for earlier work, as functions of dpnp do that raise errors about values.
-    """
-
-    def __init__(self, step: ArrayStep, registers: Mapping[int, int]) -> None:
-        super().__init__(step, registers)
-        self._name = profile_notes.name_of(step.function)
-        self._forms = [
-            [_form(t, t.strides) for t in step.inputs.values()],
-            [_form(t, layout.row_major_strides(t.shape)) for t in step.outputs.values()],
-        ]
-
-    def run(self, registers: list[Any], queue: Any, stream: Any) -> None:
-        """Compute."""
-        reads, writes = (
-            [host_array(memory._pointer + offset, *form) for (memory, offset), form in
-             zip(places, forms, strict=True)]
-            for places, forms in zip(self._places(registers), self._forms, strict=True)
-        )  # fmt: skip
-        synchronize(queue)
-        results = profile_notes.array_call(self._name, lambda: self.function(*reads), reads, queue)
-        results = results if isinstance(results, tuple) else (results,)
-        for array, result in zip(writes, results, strict=True):
-            array[...] = result
-
-
-def _form(tensor: Tensor, strides: Any) -> tuple[Any, str, Any]:
-    """Return shape, type and strides in bytes."""
-    dtype = np.dtype(dtypes.array_dtype(tensor.dtype))
-    return tensor.shape, dtype.str, tuple(s * dtype.itemsize for s in strides)
-
-
-def _writing_class(step: ArrayStep) -> type[WritingCall] | None:
-    """Return the class of a call that writes to existing arrays; None if it returns new ones."""
-    if starts_early(step):
-        return StartingCall
-    if hasattr(step.function, "run_into"):
-        return WritingCall
-    return HostCall if isinstance(step.function, OnHost) else None
 
 
 class ArrayCall:
@@ -314,7 +230,7 @@ class Executable:
                 is_new = id(tensor.storage) not in self._registers
                 if is_new and (id(tensor.storage) in needed or isinstance(step, ArrayStep)):
                     register = self.register(tensor.storage)
-                    if isinstance(step, Step) or _writing_class(step):
+                    if isinstance(step, Step) or writing_class(step):
                         blank_tensor = self._shown.get(id(tensor.storage), _whole(tensor))
                         self.blanks.append((register, allocation.blank_of(blank_tensor)))
 
@@ -322,7 +238,7 @@ class Executable:
         self, engine: Any, group: list[Step] | ArrayStep, keeps_order: bool
     ) -> Segment | ArrayCall | WritingCall:
         if isinstance(group, ArrayStep):
-            return (_writing_class(group) or ArrayCall)(group, self._registers)
+            return (writing_class(group) or ArrayCall)(group, self._registers)
         steps = group if keeps_order else freeing_early(group, self._registers)
         return Segment(engine, steps, self._registers)
 
