@@ -280,6 +280,11 @@ class ShardedOptimizer(OptionAttributes):
         >>> opt.own_state(whole, params)["m"]["w"].size  # alone, a rank has all of it
         6
         """
+        if "steps" in state:
+            names = sorted(state["steps"])
+            raise ValueError(
+                f"ShardedOptimizer: state must have one count of steps, got others of {names}"
+            )
         result: State = {}
         for slot, by_name in state.items():
             result[slot] = by_name if slot == "step" else dict(self._own_rows(by_name, params))

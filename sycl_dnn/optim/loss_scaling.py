@@ -241,6 +241,9 @@ class GradScaler:
         if not self.enabled:
             return new_params, new_state, scale
 
+        if "steps" in new_state:
+            # A parameter that misses its first step has no earlier count.
+            state = state | {"steps": new_state["steps"] | state.get("steps", {})}
         old_leaves, structure = tree.flatten((params, state))
         new_leaves = tree.leaves((new_params, new_state))
         changed = [

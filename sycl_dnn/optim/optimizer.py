@@ -20,6 +20,7 @@ from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops.arithmetic import EQ, cast, where
 from sycl_dnn.optim.clipping import clipped
 from sycl_dnn.optim.option_attributes import SCHEDULED, OptionAttributes, check_options, each_of
+from sycl_dnn.optim.step_counts import COUNTS, Counts, slots_of
 from sycl_dnn.optim.tied_parameters import check_untied
 from sycl_dnn.trace.values import Tensor
 
@@ -95,8 +96,8 @@ class Optimizer(OptionAttributes):
     The rate, ``momentum`` and each of ``betas`` are numbers or functions of the number of completed
     steps (``sycl_dnn.optim.schedules``). ``groups`` is a list of pairs ``(filter, options)``: the
     first filter that accepts a parameter's name determines the options that override the defaults.
-    Parameters whose gradient is None are not updated; the step counts for their bias corrections,
-    too, where torch counts the updates of each parameter.
+    Parameters whose gradient is None are not updated. The state then has their own numbers of
+    updates, ``state["steps"]``, which bias corrections read; schedules read ``state["step"]``.
 
     Arithmetic is in float32 (float64 for float64). Complex parameters are updated as pairs of real
     numbers, as in torch, and their state is that of the pairs; rules that do not update elements
@@ -321,26 +322,27 @@ class Optimizer(OptionAttributes):
     def _update(self, grads: Any, state: State, params: Any, lr: Any = None) -> tuple[Any, State]:
         leaves, structure = tree.flatten(params)
         gradients = self._gradients(grads, structure)
-        step = F.add(state["step"], 1.0)
+        counts, updated = Counts(state), set()
         prepared: dict[Any, Options] = {}
-        result: State = {key: {} for key in state if key != "step"}
+        result: State = {key: {} for key in state if key not in COUNTS}
         new = list(leaves)
         for i, (name, p, g) in enumerate(zip(tree.names(params), leaves, gradients, strict=True)):
             if g is not None:
                 self._check(name, p, g)
-                is_double = str(p.dtype) in ("float64", "complex128")
-                group_key = self._group(name), self._is_decayed(name, p), is_double
+                updated.add(name)
+                wide = "float64" if str(p.dtype) in ("float64", "complex128") else "float32"
+                group_key = self._group(name), self._is_decayed(name, p), wide, counts.own(name)
                 if group_key not in prepared:
-                    t = F.astype(step, "float64") if is_double else step
-                    prepared[group_key] = self._prepared(name, t, group_key[1], lr)
-                row = Row(name, p, g, _slots_of(name, state))
+                    prepared[group_key] = self._prepared(
+                        name, *counts.of(name, wide), group_key[1], lr
+                    )
+                row = Row(name, p, g, slots_of(name, state))
                 new[i], slots = self._one(row, prepared[group_key])
                 for slot, value in slots.items():
                     result[slot][name] = value
-        for key, old in state.items():
-            if key != "step":
-                result[key] = {name: result[key].get(name, value) for name, value in old.items()}
-        return tree.unflatten(structure, new), {**result, "step": step}
+        for key, slots in result.items():
+            result[key] = {name: slots.get(name, old) for name, old in state[key].items()}
+        return tree.unflatten(structure, new), result | counts.after(updated)
 
     def _gradients(self, grads: Any, structure: tree.Structure) -> list[Any]:
         """Return the gradient of each leaf of the parameters; None for buffers."""
@@ -354,7 +356,8 @@ class Optimizer(OptionAttributes):
     def _is_decayed(self, name: str, p: Any) -> bool:
         return self.decay_mask is None or bool(self.decay_mask(name, p))
 
-    def _prepared(self, name: str, step: Any, is_decayed: bool, lr: Any) -> Options:
+    def _prepared(self, name: str, step: Any, t: Any, is_decayed: bool, lr: Any) -> Options:
+        """Return the options in a step of all parameters that is the ``t``-th of one."""
         o = self._options_of(name)
         fixed = {option: value for option, value in vars(o).items() if option != "lr"}
         check_options(type(self).__name__, fixed)
@@ -365,7 +368,7 @@ class Optimizer(OptionAttributes):
             setattr(o, option, _after(steps, value))
         if not is_decayed and hasattr(o, "weight_decay"):
             o.weight_decay = 0.0
-        o.t = step
+        o.t = t
         self.prepare(o)
         return o
 
@@ -452,11 +455,6 @@ def _current(master: Any, p: Any) -> Any:
         return (where(EQ(cast(cast(master, p.dtype), master.dtype), wide), master, wide),)
 
     return defined(definition, [master, p])[0]
-
-
-def _slots_of(name: str, state: State) -> dict[str, Any]:
-    """Return the state entries of one parameter."""
-    return {key: value[name] for key, value in state.items() if key != "step" and name in value}
 
 
 def _wide(p: Any) -> Any:

@@ -7,8 +7,19 @@ import math
 from typing import Any
 
 from sycl_dnn import functional as F
+from sycl_dnn.ir.node import Node, number
+from sycl_dnn.ops.arithmetic import GT, LT, MAXIMUM, SQRT, SQUARE, TANH, cast, where
 from sycl_dnn.optim.optimizer import Maker, Optimizer, Options
-from sycl_dnn.optim.rule import added, less_power, mixed, number_like, regularized, rule, zeros
+from sycl_dnn.optim.rule import (
+    added,
+    group_numbers,
+    less_power,
+    mixed,
+    number_like,
+    regularized,
+    rule,
+    zeros,
+)
 
 
 @rule(1e-3, "``torch.optim.RAdam``; Liu et al., arXiv:1908.03265.", betas=(0.9, 0.999), eps=1e-8,
@@ -32,17 +43,22 @@ class RAdam(Optimizer):
 
     def prepare(self, o: Options) -> None:
         """Compute the bias corrections, and whether to use the second moment."""
-        o.size = o.lr / less_power(o.betas[0], o.t)
-        most = 2.0 / (1.0 - o.betas[1]) - 1.0
+        second = o.betas[1]
+        most = 2.0 / (1.0 - second) - 1.0
         o.is_rectified = most > 5.0
-        if not o.is_rectified:
-            return
-        rho = _squares(o.betas[1], o.t)
-        ratio = F.div(F.mul(F.sub(rho, 4.0), F.sub(rho, 2.0)), rho)
-        factor = most / ((most - 4.0) * (most - 2.0))
-        root = F.sqrt(less_power(o.betas[1], o.t))
-        o.is_enough = F.gt(rho, 5.0)
-        o.share = F.mul(F.sqrt(F.clamp(F.mul(ratio, factor), min=0.0)), root)
+        factor = most / ((most - 4.0) * (most - 2.0)) if o.is_rectified else 0.0
+
+        def definition(t: Node, lr: Any, first: Any) -> tuple[Node, ...]:
+            size = (t * 0.0 + lr) / less_power(first, t)
+            if not o.is_rectified:
+                return (size,)
+            rho, zero = _squares(second, t), number(0.0, t.dtype)
+            ratio = MAXIMUM((rho - 4.0) * (rho - 2.0) / rho * factor, zero)
+            is_enough = cast(GT(rho, number(5.0, t.dtype)), t.dtype)
+            return size, is_enough, SQRT(ratio) * SQRT(less_power(second, t))
+
+        o.size, *rest = group_numbers(definition, o, first=o.betas[0])
+        o.is_enough, o.share = rest or (None, None)
 
     def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
         """Apply one step."""
@@ -51,26 +67,24 @@ class RAdam(Optimizer):
         move = F.mul(m, o.size)
         if o.is_rectified:
             adaptive = F.div(F.mul(move, o.share), F.add(F.sqrt(v), o.eps))
-            move = F.where(o.is_enough, adaptive, move)
+            move = F.where(F.gt(o.is_enough, 0.5), adaptive, move)
         return F.sub(p, move), {"m": m, "v": v}
 
 
-def _squares(beta: float, t: Any) -> Any:
+def _squares(beta: float, t: Node) -> Node:
     """Return the length of the approximated average: ``2 / (1 - b) - 1 - 2 t b**t / (1 - b**t)``.
 
     In early steps the two large terms nearly cancel, so the difference is rewritten: with
     ``x = -log(b)`` and ``v = t x / 2`` the second is ``2 / x`` times ``v coth(v) - v``.
     """
     x, most = -math.log(beta), 2.0 / (1.0 - beta) - 1.0
-    rest = most - 2.0 / x
-    v = F.mul(t, 0.5 * x)
-    s = F.square(v)
-    series = F.mul(s, F.add(F.mul(s, F.add(F.mul(s, F.add(F.mul(s, -1 / 4725), 2 / 945)),
-                                           -1 / 45)), 1 / 3))  # fmt: skip
-    above = F.where(F.lt(v, 0.5), series, F.sub(F.div(v, F.tanh(v)), 1.0))
-    early = F.sub(F.add(t, rest), F.mul(above, 2.0 / x))
-    late = F.sub(most, F.mul(F.mul(t, 2.0), F.sub(F.reciprocal(less_power(beta, t)), 1.0)))
-    return F.where(F.lt(v, 1.0), early, late)
+    v = t * (0.5 * x)
+    s = SQUARE(v)
+    series = s * (s * (s * (s * (-1 / 4725) + 2 / 945) - 1 / 45) + 1 / 3)
+    above = where(LT(v, number(0.5, t.dtype)), series, v / TANH(v) - 1.0)
+    early = t + (most - 2.0 / x) - above * (2.0 / x)
+    late = most - t * 2.0 * (1.0 / less_power(beta, t) - 1.0)
+    return where(LT(v, number(1.0, t.dtype)), early, late)
 
 
 @rule(1.0, "``torch.optim.Adadelta``; Zeiler, arXiv:1212.5701.", rho=0.9, eps=1e-6,

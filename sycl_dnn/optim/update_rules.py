@@ -11,7 +11,7 @@ import numpy as np
 
 from sycl_dnn import functional as F
 from sycl_dnn.ir.node import Node
-from sycl_dnn.ops.arithmetic import MAXIMUM, SQRT, SQUARE
+from sycl_dnn.ops.arithmetic import EXP, MAXIMUM, SQRT, SQUARE
 from sycl_dnn.optim.optimizer import Maker, Optimizer, Options
 from sycl_dnn.optim.rule import (
     added,
@@ -221,19 +221,25 @@ class NAdam(_Moments):
         """Compute the momenta of this and the next step."""
         super().prepare(o)
 
-        def momentum(t: Any) -> Any:
-            decay = F.exp(F.mul(t, o.momentum_decay * math.log(0.96)))
-            return F.mul(F.sub(1.0, F.mul(decay, 0.5)), o.betas[0])
+        def definition(t: Node, lr: Any, first: Any) -> tuple[Node, ...]:
+            steps = (t, t + 1.0)
+            decays = [EXP(n * (o.momentum_decay * math.log(0.96))) for n in steps]
+            return tuple([(1.0 - decay * 0.5) * first for decay in decays])
 
-        o.mu, o.next = momentum(o.t), momentum(F.add(o.t, 1.0))
+        o.mu, o.next = group_numbers(definition, o, first=o.betas[0])
 
     def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
         """Apply one step."""
         p, g = regularized(p, g, o)
         m, v, (_, divisor) = self.moments(g, slots, o)
-        product = F.mul(slots["product"], o.mu)
-        gradient_rate = F.mul(F.div(F.sub(1.0, o.mu), F.sub(1.0, product)), o.lr)
-        momentum_rate = F.mul(F.div(o.next, F.sub(1.0, F.mul(product, o.next))), o.lr)
+
+        def definition(t: Node, lr: Any, product: Node, mu: Node, after: Node) -> tuple[Node, ...]:
+            product = product * mu
+            rates = (1.0 - mu) / (1.0 - product) * lr, after / (1.0 - product * after) * lr
+            return product, *rates
+
+        numbers = group_numbers(definition, o, product=slots["product"], mu=o.mu, after=o.next)
+        product, gradient_rate, momentum_rate = numbers
         move = F.div(F.add(F.mul(g, gradient_rate), F.mul(m, momentum_rate)), divisor)
         return F.sub(p, move), {"m": m, "v": v, "product": product}
 
