@@ -17,7 +17,7 @@ from sycl_dnn.functional.arithmetic.operands import check_unpacked
 from sycl_dnn.functional.reduction.extremes import any as any_of
 from sycl_dnn.functional.reduction.extremes import max as largest
 from sycl_dnn.functional.shape.reshaping import checked_int, unsqueeze
-from sycl_dnn.ir.node import Node, number
+from sycl_dnn.ir.node import Node, Operation, number
 from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops import shape as nodes
@@ -39,6 +39,13 @@ from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import reshape
 
 _INDICES = ("int32", "int64")
+#: Averages of a gradient, whose derivative is that of the sums, as in torch: values know no counts.
+_AVERAGES = Operation(
+    "averages",
+    lambda inputs: (inputs[0].shape, inputs[0].dtype),
+    lambda node, g: [g, None],
+    definition=lambda sums, counts: sums / counts,
+)
 
 
 def _rows(input: Tensor, weight: Tensor, padding_idx: int | None, by_frequency: bool) -> Tensor:
@@ -60,7 +67,7 @@ def _rows(input: Tensor, weight: Tensor, padding_idx: int | None, by_frequency: 
         sums = SCATTER_ADD(cast(g, wide), index, axis=0, shape=weight.shape)
         ones = full(1, (input.size, 1), wide)
         counts = SCATTER_ADD(ones, index, axis=0, shape=(n, 1))
-        return cast(sums / MAXIMUM(counts, number(1, wide)), weight.dtype)
+        return cast(_AVERAGES(sums, MAXIMUM(counts, number(1, wide))), weight.dtype)
 
     parts = in_parts(weight)
     result = parts.joined([computed(definition, part, indices) for part in parts.tensors])

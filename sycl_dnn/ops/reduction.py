@@ -14,6 +14,7 @@ from sycl_dnn.ops.arithmetic import (
     EXP,
     EXP_NONPOSITIVE,
     GT,
+    ISFINITE,
     ISINF,
     LOG,
     LOGICAL_AND,
@@ -233,7 +234,11 @@ def _logsumexp(x: Node, *, axes: Axes) -> Node:
 
 
 def _logsumexp_vjp(node: Node, g: Node) -> list[Node]:
-    return [EXP(node.inputs[0] - node) * g]
+    """With weights over their sum: they have the rounding errors of a large result."""
+    result = STOP_GRADIENT(node)
+    weights = EXP(node.inputs[0] - result)
+    total = SUM(weights, axes=node.attributes["axes"])
+    return [weights * (g / where(ISFINITE(result), total, number(1, node.dtype)))]
 
 
 def _is_of_one(x: Node, axes: Axes) -> bool:

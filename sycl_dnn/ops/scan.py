@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 
 from sycl_dnn.ir.node import Node, Number, Operation, Shape, number
-from sycl_dnn.ops.arithmetic import EQ, EXP, cast, where
+from sycl_dnn.ops.arithmetic import EQ, EXP, ISFINITE, STOP_GRADIENT, cast, where
 from sycl_dnn.ops.selection import SCATTER_ADD, narrow, place
 from sycl_dnn.ops.shape import SUM
 
@@ -74,14 +74,24 @@ def _recurrence_vjp(node: Node, g: Node) -> list[Node]:
 
 
 def _logcumsumexp_vjp(node: Node, g: Node) -> list[Node]:
-    """With factors of at most 1, since the results grow: nothing overflows."""
-    (x,), axis = node.inputs, node.attributes["axis"]
+    """With factors of at most 1, since the results grow: nothing overflows.
+
+    Weights are divided by their sum: they have the rounding errors of the results, which may be
+    large numbers. So they do not depend on the results.
+    """
+    (x,), axis, result = node.inputs, node.attributes["axis"], STOP_GRADIENT(node)
     is_reversed = node.attributes["is_reversed"]
-    following = neighbor(node, axis, math.inf, is_reversed=not is_reversed)
+    zero, one = number(0, x.dtype), number(1, x.dtype)
+    following = neighbor(result, axis, math.inf, is_reversed=not is_reversed)
     # Equal infinities differ by 0.
-    shrink = where(EQ(node, following), number(1, x.dtype), EXP(node - following))
-    sums = LINEAR_RECURRENCE(shrink, g, axis=axis, is_reversed=not is_reversed)
-    return [EXP(x - node) * sums]
+    shrink = where(EQ(result, following), one, EXP(result - following))
+    weights, is_finite = EXP(x - result), ISFINITE(result)
+    total = LINEAR_RECURRENCE(
+        neighbor(shrink, axis, 0, is_reversed=is_reversed), where(is_finite, weights, zero),
+        axis=axis, is_reversed=is_reversed,
+    )  # fmt: skip
+    shares = g / where(is_finite, total, one)
+    return [weights * LINEAR_RECURRENCE(shrink, shares, axis=axis, is_reversed=not is_reversed)]
 
 
 def _extreme_vjp(node: Node, g: Node) -> list[Node]:

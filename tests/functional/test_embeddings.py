@@ -207,3 +207,13 @@ def test_maxima_of_listed_bags(queue, is_compiled):
     assert grad.tolist() == [[1, 0], [1, 20], [0, 0], [1, 10]]
     assert np.isnan(dpnp.asnumpy(F.embedding_bag(i, w, o, mode="max"))[2, 1])
     assert F.embedding_bag(i[:0], w, o[:1] * 0, mode="max").tolist() == [[0, 0]]
+
+
+def test_counts_scale_gradients_and_not_tangents():
+    index = F.tensor([0, 2, 2], dtype="int64")
+    rows = lambda table: F.embedding(index, table, scale_grad_by_freq=True)  # noqa: E731
+    table, tangent = F.zeros(3, 1), F.tensor([[1.0], [2.0], [3.0]])
+    _, found = sycl_dnn.jvp(rows, (table,), (tangent,))
+    assert found.tolist() == [[1], [3], [3]]
+    _, pullback = sycl_dnn.vjp(rows, table)
+    assert pullback(F.ones(3, 1))[0].tolist() == [[1], [0], [1]]

@@ -18,6 +18,7 @@ from sycl_dnn.functional.reduction.cumulative import cumsum
 from sycl_dnn.functional.shape.arrangement import spread
 from sycl_dnn.functional.shape.reshaping import check_axis, checked_int
 from sycl_dnn.lower.node_lowering import computed
+from sycl_dnn.trace.pointwise import zeros
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import broadcast_shape, reshape
 
@@ -118,7 +119,13 @@ def index_fill(input: Tensor, dim: int, index: dpnp.ndarray, value: Tensor | flo
     if isinstance(value, Tensor):
         if value.ndim:
             raise ValueError(f"index_fill: value must have no axes, got shape {value.shape}")
-        value = spread(input.trace.convert(value, str(input.dtype)), elements.shape)
+        # Read once by each element, however often its index occurs: so are its derivatives.
+        is_filled = scattered(
+            "index_fill", zeros(x.trace, x.shape, "bool"), axis, elements, True, False
+        )
+        return reshape(
+            where(is_filled, input.trace.convert(value, str(input.dtype)), x), input.shape
+        )
     return reshape(scattered("index_fill", x, axis, elements, value, False), input.shape)
 
 

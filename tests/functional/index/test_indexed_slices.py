@@ -7,6 +7,7 @@ from functional.case import Spec
 from functional.checks import checked
 from functional.named import of_words
 
+import sycl_dnn
 from sycl_dnn import functional as F
 
 X, COLUMNS, K = Spec((3, 5)), Spec((3, 2)), Spec((2,), "places", high=5)
@@ -35,3 +36,11 @@ def test_indices_from_the_end_and_out_of_range(queue):
     few = F.masked_scatter(x, x > 0, x[:2] * 2).asnumpy()
     np.testing.assert_array_equal(few, [2, 4, np.nan])
     assert F.slice_scatter(x, x[:0], 0, 3).asnumpy().tolist() == [1, 2, 3]
+
+
+def test_a_filled_value_is_read_once_by_each_element():
+    x, index = F.zeros(3, 2), F.tensor([1, 1, 1], dtype="int64")
+    value, pullback = sycl_dnn.vjp(lambda v: F.index_fill(x, 0, index, v), F.ones())
+    assert float(pullback(F.ones(3, 2))[0]) == 2
+    _, tangent = sycl_dnn.jvp(lambda v: F.index_fill(x, 0, index, v), (F.ones(),), (F.ones(),))
+    assert tangent.tolist() == value.tolist() == [[0, 0], [1, 1], [0, 0]]
