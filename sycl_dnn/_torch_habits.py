@@ -110,6 +110,11 @@ _LINES: dict[str, dict[str, str]] = {
     "module": {"zero_grad": f"gradients are new values at each call: {_STEP}"},
     "torch": {
         **dict.fromkeys(("sparse", "sparse_coo_tensor", "sparse_csr_tensor"), _DENSE),
+        "as_strided": "arrays share no storage that strides could read: x.unfold, F.narrow, "
+        "F.diagonal, F.take of flat indices",
+        **dict.fromkeys(
+            ("igamma", "igammac"), "scipy.special.gammainc and gammaincc of x.asnumpy()"
+        ),
     },
     "sycl_dnn": {
         "amp": 'with sycl_dnn.autocast("bfloat16"): ...; optim.GradScaler',

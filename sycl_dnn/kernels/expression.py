@@ -344,6 +344,10 @@ def _bits(k: Kernel, x: Value) -> Value:
     return k.reinterpreted(x, "i64" if x.type == "f64" else "i32")
 
 
+def _from_bits(k: Kernel, x: Value) -> Value:
+    return k.reinterpreted(x, "f64" if x.type == "i64" else "f32")
+
+
 def _not(k: Kernel, x: Value) -> Value:
     x = k.converted(x, "u8") if x.type == "bool" else x
     return k.call("eq", x, _constant(k, 0, x))
@@ -361,7 +365,7 @@ WRITERS: dict[str, Writer | None] = {
     **{f"logical_{name}": _logical(name) for name in ("and", "or")},
     **{f"bitwise_{name}": _bitwise(name) for name in ("and", "or", "xor")},
     **{name: _accurate(name) for name in ACCURATE},
-    "abs": _abs, "bits": _bits, "erfinv_single": erfinv,
+    "abs": _abs, "bits": _bits, "erfinv_single": erfinv, "from_bits": _from_bits,
     "bitwise_not": _simple("not"), "cast": None, "cos_of_small": cos_of_small,
     "left_shift": _shifted("shl"), "right_shift": _shifted("shr"),
     "div": _divided, "exp_nonpositive": exp_nonpositive, "floor_divide": _floor_divide,

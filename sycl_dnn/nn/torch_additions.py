@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 from sycl_dnn import functional as F
+from sycl_dnn.nn import torch_special
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import functions
 
@@ -138,7 +139,7 @@ class _Special:
     expit, gammaln, psi = (staticmethod(f) for f in (F.sigmoid, F.lgamma, F.digamma))
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(F, name)
+        return getattr(torch_special if hasattr(torch_special, name) else F, name)
 
 
 special = _Special()

@@ -21,8 +21,13 @@ from sycl_dnn.nn import (
     torch_additions,
     torch_compositions,
     torch_environment,
+    torch_linalg,
+    torch_matrices,
+    torch_runs,
     torch_searches,
     torch_signal,
+    torch_special,
+    torch_windows,
 )
 from sycl_dnn.nn import torch_autograd as autograd  # noqa: F401
 from sycl_dnn.nn import torch_distributions as distributions  # noqa: F401
@@ -39,7 +44,8 @@ __version__ = "2.13.0"
 #: Layouts are chosen by the functions, so a request for one changes nothing.
 channels_last, contiguous_format, preserve_format = "channels_last", "contiguous", "preserve"
 strided = "strided"
-special = torch_additions.special
+special, linalg = torch_additions.special, torch_linalg.linalg
+fft, signal = torch_windows.fft, torch_windows.signal
 #: torch's dtypes whose names differ.
 _DTYPES = {
     "float": "float32", "double": "float64", "half": "float16", "long": "int64", "int": "int32",
@@ -185,7 +191,7 @@ def __getattr__(name: str) -> Any:
         return _factory(getattr(functional, name))
     for module in (
         functional, torch_compositions, torch_searches, torch_additions, torch_environment,
-        torch_signal,
+        torch_matrices, torch_runs, torch_signal, torch_special,
     ):  # fmt: skip
         if not name.startswith("_") and hasattr(module, name):
             return getattr(module, name)

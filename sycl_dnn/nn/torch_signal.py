@@ -23,16 +23,19 @@ from sycl_dnn.trace.trace_state import running_trace
 # --- Windows
 
 
-def _window(
+def window(
     name: str, symmetric: Callable[[int], Any], length: Any, periodic: bool, dtype: Any = None,
-    **options: Any,
+    is_one: bool = True, **options: Any,
 ) -> Any:  # fmt: skip
-    """Return a symmetric window, or a periodic one: all but the last of one more element."""
+    """Return a symmetric window, or a periodic one: all but the last of one more element.
+
+    A single element is 1, if ``is_one``.
+    """
     n = checked_int(name, "window_length", length, 0)
     dtype = dtypes.name_of(dtype or "float32")
     if not dtypes.is_float(dtype):
         raise TypeError(f"{name}: dtype must be floating-point, got {dtype}")
-    values = np.ones(1) if n == 1 else symmetric(n + bool(periodic))[:n]
+    values = np.ones(1) if n == 1 and is_one else symmetric(n + bool(periodic and n > 1))[:n]
     return with_methods(F.tensor(values, dtype=dtype, **options))
 
 
@@ -67,7 +70,7 @@ def hann_window(window_length: int, periodic: bool = True, **options: Any) -> An
     Source: ``torch.hann_window``; the other windows are torch's as well.
     """
     values = partial(cosine_sum, factors=(0.5, 0.5))
-    return _window("hann_window", values, window_length, periodic, **options)
+    return window("hann_window", values, window_length, periodic, **options)
 
 
 def hamming_window(
@@ -76,18 +79,18 @@ def hamming_window(
 ) -> Any:  # fmt: skip
     """Return ``alpha - beta * cos``, (window_length,); options as of ``hann_window``."""
     values = partial(cosine_sum, factors=(alpha, beta))
-    return _window("hamming_window", values, window_length, periodic, **options)
+    return window("hamming_window", values, window_length, periodic, **options)
 
 
 def blackman_window(window_length: int, periodic: bool = True, **options: Any) -> Any:
     """Return a sum of two cosines, (window_length,); options as of ``hann_window``."""
     values = partial(cosine_sum, factors=(0.42, 0.5, 0.08))
-    return _window("blackman_window", values, window_length, periodic, **options)
+    return window("blackman_window", values, window_length, periodic, **options)
 
 
 def bartlett_window(window_length: int, periodic: bool = True, **options: Any) -> Any:
     """Return a triangle, (window_length,); options as of ``hann_window``."""
-    return _window("bartlett_window", np.bartlett, window_length, periodic, **options)
+    return window("bartlett_window", np.bartlett, window_length, periodic, **options)
 
 
 def kaiser_window(
@@ -95,7 +98,7 @@ def kaiser_window(
 ) -> Any:
     """Return Kaiser's window, (window_length,); options as of ``hann_window``."""
     values = partial(np.kaiser, beta=beta)
-    return _window("kaiser_window", values, window_length, periodic, **options)
+    return window("kaiser_window", values, window_length, periodic, **options)
 
 
 # --- Frames

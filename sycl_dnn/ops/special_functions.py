@@ -6,6 +6,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from sycl_dnn.ir.node import Node, Operation, number
 from sycl_dnn.ops import arithmetic as ops
 from sycl_dnn.ops.arithmetic import where
@@ -92,6 +94,45 @@ def _cotangent(turns: Node) -> Node:
 
 DIGAMMA = Operation("digamma", _floating, definition=_digamma)
 LGAMMA = Operation("lgamma", _floating, lambda node, g: [g * DIGAMMA(node.inputs[0])])
+
+#: B(2k) / (2k)!, of Euler's and Maclaurin's series.
+_EULER = (1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -691 / 1307674368000,
+          1 / 74724249600, -3617 / 10670622842880000)  # fmt: skip
+
+
+def _polygamma(x: Node, *, n: int) -> Node:
+    """By a series beyond 10, below by recurrence, for negative numbers by reflection."""
+    zero, infinity = number(0, x.dtype), number(math.inf, x.dtype)
+    is_low = ops.LE(x, zero)
+    positive = where(is_low, 1 - x, x)
+    total, w = zero, positive + 10
+    for k in range(10):
+        total = total + ops.POWER(positive + k, exponent=float(-n - 1))
+    power = ops.POWER(w, exponent=float(-n))
+    total, power = total + power * (1 / n), power / w
+    total, factor = total + power * 0.5, float(n + 1)
+    for j, coefficient in enumerate(_EULER):
+        power = power / w
+        total = total + power * (coefficient * factor)
+        power, factor = power / w, factor * (n + 2 * j + 2) * (n + 2 * j + 3)
+    value = total * ((-1) ** (n + 1) * float(math.factorial(n)))
+    turns = x - ops.ROUND(x)
+    is_pole = ops.LOGICAL_AND(is_low, ops.EQ(turns, zero))
+    rest = where(ops.LOGICAL_AND(is_low, ops.NE(turns, zero)), turns, number(0.25, x.dtype))
+    # Derivatives of the cotangent c are polynomials of it, since c' = -(1 + c**2).
+    slopes = np.polynomial.Polynomial([0.0, 1.0])
+    for _ in range(n):
+        slopes = slopes.deriv() * np.polynomial.Polynomial([-1.0, 0.0, -1.0])
+    reflected = _polynomial(_cotangent(rest), slopes.coef[::-1].tolist()) * math.pi ** (n + 1)
+    value = where(is_low, value * (-1) ** n - reflected, value)
+    return where(is_pole, infinity * (-1) ** (n + 1), value)
+
+
+POLYGAMMA: Operation = Operation(
+    "polygamma", lambda inputs, *, n: _floating(inputs),
+    lambda node, g: [g * POLYGAMMA(node.inputs[0], n=node.attributes["n"] + 1)],
+    definition=_polygamma,
+)  # fmt: skip
 
 # --- The inverse error function
 

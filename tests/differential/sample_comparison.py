@@ -13,7 +13,7 @@ from differential.torch_samples import WITHOUT_VALUES, Sample, dtype_name, to_to
 _OWN, _LARGEST = 16, 4
 _REAL = ("float64", "float32", "float16", "bfloat16", "complex64")
 #: Functions that choose one of several equal elements, and the position of ``dim``.
-_CHOOSING = {"argsort": 0, "kthvalue": 1, "sort": 0, "topk": 1}
+_CHOOSING = {"argsort": 0, "kthvalue": 1, "mode": 0, "sort": 0, "topk": 1}
 
 
 def leaves(value: Any) -> list[Any]:

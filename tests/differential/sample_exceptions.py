@@ -36,6 +36,9 @@ DIFFERENT = (
     Exceptional("conversions of infinities to integers are not defined", "value", "int long short "
                 "char byte"),
     Exceptional("torch rounds small probabilities to 0", "value", "special.ndtr"),
+    Exceptional("roundings times the condition", "^value", "linalg.pinv", ("float64",)),
+    Exceptional("torch's powers are not numbers", "special value", "matrix_exp linalg.matrix_exp",
+                HALVES),
     Exceptional("float32 weights are added in float32 by torch", "value", "cov", ("float64",)),
 )  # fmt: skip
 REFUSED = (
@@ -62,11 +65,12 @@ REFUSED = (
                 "scatter scatter_add scatter_reduce nn.functional.unfold", ("bool",)),
     Exceptional("numbers that the dtype cannot hold: torch cuts them off",
                 "must (fit|be an integer)", "add sub index_add full full_like new_full baddbmm "
-                "addmm addmv addr masked_fill", INTEGERS),
+                "addbmm addmm addmv addr masked_fill", INTEGERS),
     Exceptional("matrix norms are computed by oneMKL", "must be float32 or float64",
                 "linalg.norm linalg.matrix_norm", HALVES),
     Exceptional("norms of empty matrices", "must not be empty", "linalg.norm"),
     Exceptional("norms of matrices are linalg's", "p must be a number or 'fro'", "norm"),
+    Exceptional("numbers of float16 have no bits here", "float64 or bfloat16", "nextafter"),
     Exceptional("an index has 32 or 64 bits", "index must be int32 or int64, got uint8", "gather"),
     Exceptional("as many values as a mask has trues", "a mask must have the first axes",
                 "index_put"),
@@ -82,13 +86,15 @@ REFUSED = (
 ACCEPTED = (
     Exceptional("a number in place of an array",
                 "", "__radd__ __rand__ __rdiv__ __rmod__ __rmul__ __ror__ __rpow__ __rsub__ "
-                "__rxor__ atan2 clamp_max clamp_min copysign eq fmax fmin fmod ge gt le "
+                "__rxor__ atan2 gcd lcm clamp_max clamp_min copysign eq fmax fmin fmod ge gt le "
                 "ldexp logical_and logical_or logical_xor lt max min maximum minimum ne rsub"),
     Exceptional("no call reads values: NaN, or nothing is written", "out of bounds|negative|"
                 "inf|invalid multinomial|sum of probabilities", "gather scatter scatter_add cov "
                 "multinomial"),
     Exceptional("there is no such limit", "cannot exceed", "multinomial"),
     Exceptional("the result is copied", "memory location|unsupported operation", "cat take"),
+    Exceptional("windows of any floating-point dtype, whatever the layout", "strided tensors|"
+                "expects float32 or float64", "signal.windows"),
     Exceptional("rolls by nothing", "Dimension specified as 0", "roll"),
 )  # fmt: skip
 

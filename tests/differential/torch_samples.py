@@ -53,6 +53,13 @@ _OPERATORS = {
     "__rsub__": lambda x, y: y - x,
 }  # fmt: skip
 
+#: Variants that are called with other arguments than the function.
+_VARIANTS = {
+    "linalg.pinv.singular": lambda a, b: torch_names.linalg.pinv(
+        F.matmul(a, F.transpose(b, -2, -1))
+    ),
+}
+
 
 def name_of(info: Any) -> str:
     """Return the name of an operator with its variant."""
@@ -61,6 +68,8 @@ def name_of(info: Any) -> str:
 
 def function_of(info: Any) -> Callable[..., Any] | None:
     """Return this package's function for an operator of ``op_db``, or None."""
+    if name_of(info) in _VARIANTS:
+        return _VARIANTS[name_of(info)]
     if info.name in _OPERATORS:
         return _in_torch_manner(_OPERATORS[info.name])
     if name_of(info) in _WITHOUT or info.name in _METHODS:

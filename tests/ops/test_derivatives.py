@@ -10,10 +10,13 @@ from sycl_dnn.ir.derivation import pullback
 from sycl_dnn.ir.node import OPERATIONS, leaf, number
 from sycl_dnn.ops import activation as a
 from sycl_dnn.ops import arithmetic as e
+from sycl_dnn.ops import bessel_functions as bessel
 from sycl_dnn.ops import creation as c
 from sycl_dnn.ops import elementwise_losses as pairs
 from sycl_dnn.ops import losses as n
 from sycl_dnn.ops import normalization as b
+from sycl_dnn.ops import number_parts as parts
+from sycl_dnn.ops import probability_functions as likely
 from sycl_dnn.ops import products as p
 from sycl_dnn.ops import reduction as r
 from sycl_dnn.ops import scan as q
@@ -92,6 +95,17 @@ CASES = {
     "lgamma": (special.LGAMMA, draw(3, 4, low=0.4, high=3.0)),
     "digamma": (special.DIGAMMA, draw(3, 4, low=0.6, high=3.0)),
     "digamma of negative numbers": (special.DIGAMMA, draw(3, 4, low=-1.7, high=-1.3)),
+    "polygamma": (lambda x: special.POLYGAMMA(x, n=1), draw(3, 4, low=0.6, high=3.0)),
+    "polygamma of negative numbers": (lambda x: special.POLYGAMMA(x, n=2),
+                                      draw(3, 4, low=-1.7, high=-1.3)),
+    "i0": (bessel.I0, X), "i0e": (bessel.I0E, APART), "i1": (bessel.I1, X),
+    "i1e": (bessel.I1E, APART), "i0e of large numbers": (bessel.I0E, draw(3, 4, low=9, high=12)),
+    "erfcx": (likely.ERFCX, draw(3, 4, low=-2.0, high=2.5)),
+    "erfcx of large numbers": (likely.ERFCX, draw(3, 4, low=3.5, high=9.0)),
+    "erfcx_slope": (likely._SLOPE, draw(3, 4, low=-1.0, high=2.5)),
+    "log_ndtr": (likely.LOG_NDTR, APART), "ndtri": (likely.NDTRI, draw(3, 4, low=0.2, high=0.8)),
+    "mantissa": (lambda x: parts.MANTISSA(x) * x, draw(3, 4, low=0.55, high=0.95)),
+    "nextafter": (lambda x, y: parts.NEXTAFTER(x, y, step=1) * x, APART, APART),
     "sinc": (special.SINC, draw(3, 4, low=-1.0, high=1.0)),
     "copysign": (lambda x, y: special.COPYSIGN(x, y) * x, APART, APART),
     "hypot": (special.HYPOT, APART, APART), "modulus": (special.MODULUS, APART, APART),
@@ -209,7 +223,16 @@ CASES = {
     "threshold": (lambda x: a.THRESHOLD(x, bound=0.1, value=3.0) * x, APART),
 }  # fmt: skip
 #: Covered by the cases of what they are a part of, or with nothing to differentiate.
-WITHOUT_A_CASE = {"leaf", "number", "norm", "philox", "erfinv_single", "scatter_max", "scatter_min"}
+WITHOUT_A_CASE = {
+    "averages",
+    "leaf",
+    "number",
+    "norm",
+    "philox",
+    "erfinv_single",
+    "scatter_max",
+    "scatter_min",
+}
 
 
 def _contracted(parts, key):

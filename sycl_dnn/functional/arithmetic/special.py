@@ -40,7 +40,7 @@ def _floats(dtype: str) -> str:
     return dtype if dtypes.is_float(dtype) else "float32"
 
 
-def _of_one(
+def of_one(
     name: str, summary: str, definition: Callable[[Node], Node], only_floats: bool = False
 ) -> Any:
     """Make a function of one array from a definition by nodes."""
@@ -61,23 +61,23 @@ def _of_one(
     return operation(named(call, name, doc))
 
 
-lgamma = _of_one(
+lgamma = of_one(
     "lgamma", "Return the logarithm of the absolute value of the gamma function.", special.LGAMMA
 )
-digamma = _of_one(
+digamma = of_one(
     "digamma", "Return the derivative of the logarithm of the gamma function.", special.DIGAMMA
 )
-erfinv = _of_one("erfinv", "Return the inverse of the error function.", special.ERFINV)
-sinc = _of_one("sinc", "Return ``sin(pi x) / (pi x)``, and 1 at 0.", special.SINC)
-deg2rad = _of_one("deg2rad", "Convert degrees to radians.", lambda x: x * (math.pi / 180))
-rad2deg = _of_one("rad2deg", "Convert radians to degrees.", lambda x: x * (180 / math.pi))
-frac = _of_one(
+erfinv = of_one("erfinv", "Return the inverse of the error function.", special.ERFINV)
+sinc = of_one("sinc", "Return ``sin(pi x) / (pi x)``, and 1 at 0.", special.SINC)
+deg2rad = of_one("deg2rad", "Convert degrees to radians.", lambda x: x * (math.pi / 180))
+rad2deg = of_one("rad2deg", "Convert radians to degrees.", lambda x: x * (180 / math.pi))
+frac = of_one(
     "frac", "Return the fractional part, with the sign of the number.", lambda x: x - ops.TRUNC(x),
     only_floats=True,
 )  # fmt: skip
 
 
-def _of_two(
+def of_two(
     name: str, summary: str, definition: Callable[[Node, Node], Node], *,
     of_integers: Callable[..., Any] | None = None, only_floats: bool = False,
     notes: str = _SMOOTH,
@@ -105,27 +105,25 @@ def _of_two(
 
 
 _ONE = "Of NaN and a number, the number. The gradient goes to the chosen operand, of equal ones\n"
-fmax = _of_two(
+fmax = of_two(
     "fmax", "Return the element-wise maximum without NaN.", special.fmax, of_integers=maximum,
     notes=f"{_ONE}to ``input``. ",
 )  # fmt: skip
-fmin = _of_two(
+fmin = of_two(
     "fmin", "Return the element-wise minimum without NaN.", special.fmin, of_integers=minimum,
     notes=f"{_ONE}to ``input``. ",
 )  # fmt: skip
-hypot = _of_two(
+hypot = of_two(
     "hypot", "Return the root of the sum of two squares.", special.HYPOT, only_floats=True
 )
-copysign = _of_two(
+copysign = of_two(
     "copysign", "Return the size of ``input`` with the sign of ``other``.", special.COPYSIGN
 )
-logaddexp2 = _of_two(
+logaddexp2 = of_two(
     "logaddexp2", "Return ``log2(2**input + 2**other)`` without overflow.", special.LOGADDEXP2,
     only_floats=True,
 )  # fmt: skip
-xlogy = _of_two(
-    "xlogy", "Return ``input * log(other)``, and 0 where ``input`` is 0.", special.XLOGY
-)
+xlogy = of_two("xlogy", "Return ``input * log(other)``, and 0 where ``input`` is 0.", special.XLOGY)
 
 _FLAT = "Not differentiable. "
 

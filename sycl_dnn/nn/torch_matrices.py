@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torch functions of matrices and vectors as compositions."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from sycl_dnn import functional as F
+from sycl_dnn.call.custom_gradients import stop_gradient
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.trace import functions
+
+
+def _turned(x: Any) -> Any:
+    return F.transpose(x, -2, -1)
+
+
+def _eye(n: int, like: Any, m: int | None = None) -> Any:
+    return F.eye(n, m, dtype=str(like.dtype), device=like.device)
+
+
+def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: float = 1, alpha: float = 1) -> Any:
+    """Return ``beta * input + alpha *`` the sum of the products of matrices in two batches."""
+    for argument, x in (("batch1", batch1), ("batch2", batch2)):
+        if x.ndim != 3:
+            raise ValueError(f"addbmm: {argument} must have 3 axes, got shape {tuple(x.shape)}")
+    if batch1.shape[0] != batch2.shape[0] or batch1.shape[2] != batch2.shape[1]:
+        shapes = f"{tuple(batch1.shape)} and {tuple(batch2.shape)}"
+        raise ValueError(f"addbmm: batch2 must match batch1, got shapes {shapes}")
+    rows: Any = F.reshape(F.permute(batch1, (1, 0, 2)), (batch1.shape[1], -1 if batch1.size else 0))
+    columns = F.reshape(batch2, (batch2.shape[0] * batch2.shape[1], batch2.shape[2]))
+    return F.addmm(input, rows, columns, beta=beta, alpha=alpha)
+
+
+def renorm(input: Any, p: float, dim: int, maxnorm: float) -> Any:
+    """Scale the slices along an axis whose p-norm is above ``maxnorm`` down to it."""
+    if input.ndim < 2 or not p > 0 or not maxnorm >= 0:
+        rule = "input must have 2 axes at least, p be positive and maxnorm not negative"
+        raise ValueError(f"renorm: {rule}, got {tuple(input.shape)}, {p}, {maxnorm}")
+    axes = [i for i in range(input.ndim) if i != dim % input.ndim]
+    sizes = F.abs(input)
+    wide: Any = F.astype(sizes, dtypes.wide(str(sizes.dtype)))
+    norms = F.linalg.vector_norm(wide, p, axes, True)
+    is_long = F.gt(norms, maxnorm)
+    factors = F.where(is_long, F.div(maxnorm, F.add(F.where(is_long, norms, 1.0), 1e-7)), 1.0)
+    return F.mul(input, F.astype(factors, str(sizes.dtype)))
+
+
+def pdist(input: Any, p: float = 2.0) -> Any:
+    """Return the p-norms of the differences of all pairs of rows, (n * (n - 1) / 2,)."""
+    if input.ndim != 2 or not p >= 0:
+        raise ValueError(
+            f"pdist: input must have 2 axes and p not be negative, got {tuple(input.shape)}, {p}"
+        )
+    first, second = (
+        F.index_select(input, 0, F.tensor(index, dtype="int64", device=input.device))
+        for index in np.triu_indices(input.shape[0], 1)
+    )
+    return F.linalg.vector_norm(F.sub(first, second), p, -1)
+
+
+def cholesky_solve(input: Any, L: Any, upper: bool = False) -> Any:  # noqa: N803 - torch's name
+    """Return the solution of ``A @ x = input``, given the Cholesky factor of ``A``."""
+    lower = _turned(L) if upper else L
+    half = F.linalg.solve_triangular(lower, input, upper=False)
+    return F.linalg.solve_triangular(_turned(lower), half, upper=True)
+
+
+#: Terms of the series of the exponential for norms of at most 2.
+_TERMS = {"float32": 14, "complex64": 14, "float64": 24, "complex128": 24}
+_MOST_SQUARINGS = 24
+
+
+def matrix_exp(A: Any) -> Any:  # noqa: N803 - torch's name
+    """Return the exponentials of matrices; NaN for norms above 2**25."""
+    dtype, n = str(A.dtype), A.shape[-1] if A.ndim else 0
+    is_number = dtypes.is_float(dtype) or dtypes.is_complex(dtype)
+    if A.ndim < 2 or A.shape[-2] != n or not is_number:
+        rule = "be square matrices of floating-point or complex numbers"
+        raise ValueError(f"matrix_exp: A must {rule}, got {dtype} {tuple(A.shape)}")
+    if not A.size:
+        return A
+    x = A if dtypes.is_complex(dtype) else F.astype(A, dtypes.wide(dtype))
+    norm = stop_gradient(F.amax(F.sum(F.abs(x), -2, True), (-2, -1), True))
+    halvings = F.clamp(F.sub(F.ceil(F.log2(norm)), 1.0), 0.0)
+    x = F.mul(x, F.exp2(F.neg(halvings)))
+    result = F.add(_eye(n, norm), x)
+    term = x
+    for k in range(2, _TERMS[str(x.dtype)] + 1):
+        term = F.mul(F.matmul(term, x), 1.0 / k)
+        result = F.add(result, term)
+    for k in range(_MOST_SQUARINGS):
+        # Squares that are not needed might be infinite, and their gradients NaN.
+        is_halved = F.gt(halvings, k)
+        root = F.where(is_halved, result, 0.0)
+        result = F.where(is_halved, F.matmul(root, root), result)
+    # Comparisons with NaN are false.
+    result = F.where(F.le(halvings, _MOST_SQUARINGS), result, math.nan)
+    return F.astype(result, dtype)
+
+
+#: Those that are methods of arrays in torch, too.
+functions.add_methods({
+    name: globals()[name] for name in ("addbmm", "cholesky_solve", "matrix_exp", "renorm")
+})  # fmt: skip

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torch functions of runs, counts and indices of elements, as compositions.
+
+Results whose shapes depend on values wait for the device.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from sycl_dnn import functional as F
+from sycl_dnn.nn.torch_searches import searchsorted
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.trace import functions
+
+
+class Values(NamedTuple):
+    """The result of ``mode``."""
+
+    values: Any
+    indices: Any
+
+
+class Histogram(NamedTuple):
+    """The result of ``histogram``."""
+
+    hist: Any
+    bin_edges: Any
+
+
+def _begins(x: Any) -> Any:
+    """Whether each element along the last axis differs from the one before it."""
+    first = F.ones_like(F.narrow(x, -1, 0, 1), dtype="bool")
+    n = x.shape[-1] - 1
+    return F.cat([first, F.ne(F.narrow(x, -1, 1, n), F.narrow(x, -1, 0, n))], -1)
+
+
+def mode(input: Any, dim: int = -1, keepdim: bool = False) -> Values:
+    """Return the most frequent element along an axis, the smallest of several, and its index."""
+    if not input.ndim:
+        return Values(input, F.zeros(dtype="int64", device=input.device))
+    if not input.shape[dim]:
+        raise ValueError(f"mode: input must have elements along dim, got {tuple(input.shape)}")
+    x = F.movedim(input, dim, -1)
+    elements, order = F.sort(F.astype(x, "uint8") if str(x.dtype) == "bool" else x, -1)
+    places = F.broadcast_to(F.arange(x.shape[-1], device=x.device), tuple(x.shape))
+    firsts = F.cummax(F.where(_begins(elements), places, 0), -1).values
+    longest = F.argmax(F.sub(places, firsts), -1, True)
+    index = F.take_along_dim(order, longest, -1)
+    results = (F.movedim(r, -1, dim) for r in (F.take_along_dim(x, index, -1), index))
+    return Values(*(r if keepdim else F.squeeze(r, dim) for r in results))
+
+
+def unique_consecutive(
+    input: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
+    """Return the array without elements, or slices along an axis, that equal the one before.
+
+    Also, on request, the numbers of their runs, and the lengths of these.
+    """
+    x = F.reshape(input, (-1 if input.size else 0,)) if dim is None else F.movedim(input, dim, 0)
+    n = x.shape[0]
+    if n:
+        rows = F.reshape(x, (n, x.size // n))
+        differs = F.any(F.ne(F.narrow(rows, 0, 1, n - 1), F.narrow(rows, 0, 0, n - 1)), 1)
+        is_first = F.cat([F.ones(1, dtype="bool", device=x.device), differs])
+    else:
+        is_first = F.zeros(0, dtype="bool", device=x.device)
+    starts = F.reshape(F.nonzero(is_first), (-1 if n else 0,))
+    values = F.index_select(x, 0, starts)
+    results = [values if dim is None else F.movedim(values, 0, dim)]
+    if return_inverse:
+        inverse = F.sub(F.cumsum(F.astype(is_first, "int64"), 0), 1)
+        results.append(F.reshape(inverse, input.shape) if dim is None else inverse)
+    if return_counts:
+        results.append(F.diff(F.cat([starts, F.full((1,), n, dtype="int64", device=x.device)])))
+    return tuple(results) if len(results) > 1 else results[0]
+
+
+def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
+    """Return all combinations of ``r`` elements of a vector, as rows."""
+    if input.ndim != 1 or r < 0:
+        raise ValueError(
+            f"combinations: input must have 1 axis and r not be negative, got "
+            f"{tuple(input.shape)}, {r}"
+        )
+    if not r:
+        return F.narrow(input, 0, 0, 0)
+    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    rows = [place for row in choose(range(input.shape[0]), r) for place in row]
+    index = F.reshape(F.tensor(rows, dtype="int64", device=input.device), (len(rows) // r, r))
+    return (
+        F.take(input, index) if rows else F.zeros(0, r, dtype=str(input.dtype), device=input.device)
+    )
+
+
+def unravel_index(indices: Any, shape: int | Sequence[int]) -> tuple[Any, ...]:
+    """Return the coordinates of flat indices in arrays of a shape."""
+    if "int" not in str(indices.dtype):
+        raise TypeError(f"unravel_index: indices must be integers, got {indices.dtype}")
+    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    if any(n < 0 for n in shape):
+        raise ValueError(f"unravel_index: shape must not have negative sizes, got {shape}")
+    sizes = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
+    places = F.astype(indices, "int64")
+    return tuple(
+        F.remainder(F.div(places, size, rounding_mode="floor"), n)
+        for size, n in zip(sizes, shape, strict=True)
+    )
+
+
+def histogram(
+    input: Any, bins: Any, *, range: Sequence[float] | None = None,  # noqa: A002 - torch's name
+    weight: Any = None, density: bool = False,
+) -> Histogram:  # fmt: skip
+    """Return the number, or sum of weights, of elements between neighboring edges, and the edges.
+
+    The last interval has both of its ends. With ``density`` the integral is 1.
+    """
+    x, dtype = F.reshape(input, (-1 if input.size else 0,)), str(input.dtype)
+    if not dtypes.is_float(dtype):
+        raise TypeError(f"histogram: input must have a floating-point dtype, got {dtype}")
+    if hasattr(bins, "shape"):
+        if bins.ndim != 1 or not bins.size or str(bins.dtype) != dtype or range is not None:
+            rule = f"be edges (n,) of {dtype} without a range"
+            raise ValueError(f"histogram: bins must {rule}, got {bins.dtype} {tuple(bins.shape)}")
+        edges = bins
+    else:
+        edges = _edges(x, bins, range, dtype)
+    n = edges.shape[0] - 1
+    place = F.sub(searchsorted(edges, x, right=True), 1)
+    place = F.where(F.eq(x, F.narrow(edges, 0, n, 1)), n - 1, place)
+    # Those outside are counted in another one, as are NaN.
+    is_inside = F.logical_and(F.ge(place, 0), F.lt(place, n))
+    weights = F.ones_like(x) if weight is None else F.reshape(weight, x.shape)
+    counts = F.zeros(n + 1, dtype=dtype, device=x.device)
+    hist = F.narrow(F.index_add(counts, 0, F.where(is_inside, place, n), weights), 0, 0, n)
+    if density:
+        hist = F.div(hist, F.mul(F.sum(hist), F.diff(edges)))
+    return Histogram(hist, edges)
+
+
+def _edges(x: Any, bins: int, given: Sequence[float] | None, dtype: str) -> Any:
+    if isinstance(bins, bool) or not isinstance(bins, int) or bins < 1:
+        raise ValueError(f"histogram: bins must be a positive integer or edges, got {bins!r}")
+    if given is None:
+        low, high = (float(v) for v in F.aminmax(x)) if x.size else (0.0, 1.0)
+    else:
+        low, high = (float(v) for v in given)
+    if not (math.isfinite(low) and math.isfinite(high) and low <= high):
+        raise ValueError(f"histogram: range must be finite and ascending, got {low}, {high}")
+    low, high = (low - 0.5, high + 0.5) if low == high else (low, high)
+    return F.linspace(low, high, bins + 1, dtype=dtype, device=x.device)
+
+
+def index_reduce(
+    input: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True
+) -> Any:
+    """Reduce slices along an axis by index: "prod", "mean", "amax" or "amin"."""
+    if reduce not in ("prod", "mean", "amax", "amin"):
+        raise ValueError(f"index_reduce: reduce must be prod, mean, amax or amin, got {reduce!r}")
+    if index.ndim > 1 or tuple(index.shape or (1,)) != tuple(
+        (source.shape or (1,))[dim : dim + 1 or None]
+    ):
+        shapes = f"{tuple(index.shape)} and {tuple(source.shape)}"
+        raise ValueError(f"index_reduce: index must be a row for source, got shapes {shapes}")
+    if not input.ndim:
+        index, source = (F.reshape(v, ()) for v in (index, source))
+        return F.scatter_reduce(input, 0, index, source, reduce, include_self=include_self)
+    aligned = [1] * source.ndim
+    aligned[dim] = index.size
+    wide = F.broadcast_to(F.reshape(index, aligned), tuple(source.shape))
+    return F.scatter_reduce(input, dim, wide, source, reduce, include_self=include_self)
+
+
+#: Those that are methods of arrays in torch, too.
+functions.add_methods({
+    "histogram": histogram, "index_reduce": index_reduce, "mode": mode,
+    "unique_consecutive": unique_consecutive,
+})  # fmt: skip
