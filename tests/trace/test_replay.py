@@ -62,9 +62,9 @@ def test_another_shape_replays_what_does_not_depend_on_it(make):
     result, more_calls, replayed = _counts(compiled, w, g, x)
     assert_same(result, step(w, g, x), 2e-5)
     assert more_calls == calls
-    # Those of x: two functions, and the kernel of the function that nothing precedes, with its
-    # nodes.
-    assert more_calls - replayed == 4
+    # Those of x: two functions, the kernel of the function that nothing precedes with its nodes,
+    # and the kernel that both are fused into.
+    assert more_calls - replayed == 5
 
 
 def test_kernels_are_replayed(make):
