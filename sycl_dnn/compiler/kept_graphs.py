@@ -16,9 +16,9 @@ import numpy as np
 from sycl_dnn import _core, errors, tree
 from sycl_dnn.compiler import kept_arrays
 from sycl_dnn.compiler.kept_arrays import NotKept
-from sycl_dnn.compiler.step_graph import Graph, Node
 from sycl_dnn.compiler.tracing import CompileTrace
 from sycl_dnn.kernels import launching
+from sycl_dnn.lower.step_graph import Graph, Node
 from sycl_dnn.onednn import shared_descriptors
 from sycl_dnn.onednn.memory import Memory
 from sycl_dnn.trace import nested_arguments

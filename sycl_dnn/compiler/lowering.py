@@ -25,7 +25,6 @@ from sycl_dnn.compiler.passes.cleaning import clean, merge_gates
 from sycl_dnn.compiler.passes.depthwise import fuse_depthwise
 from sycl_dnn.compiler.passes.folding import fold
 from sycl_dnn.compiler.passes.fusing import fuse, sum_in_place
-from sycl_dnn.compiler.passes.host_sequences import run_on_host
 from sycl_dnn.compiler.passes.joined_launches import join_launches
 from sycl_dnn.compiler.passes.kernel_fusion import fuse_kernels
 from sycl_dnn.compiler.passes.lone_functions import keep_nan
@@ -37,8 +36,9 @@ from sycl_dnn.compiler.passes.wider_values import (
     write_dense_parts,
     write_into_parts,
 )
-from sycl_dnn.compiler.step_graph import Graph, Node
 from sycl_dnn.compiler.tracing import CompileTrace
+from sycl_dnn.lower.host_sequences import run_on_host
+from sycl_dnn.lower.step_graph import Graph, Node
 from sycl_dnn.program.executable import Executable
 from sycl_dnn.program.segments import finalized
 from sycl_dnn.trace import array_writes, layout, nested_arguments

@@ -15,11 +15,11 @@ from sycl_dnn._dpnp import place
 from sycl_dnn.compiler.passes.fusing import is_overwritten
 from sycl_dnn.compiler.post_ops import Op, post_ops_as_chain, with_post_ops
 from sycl_dnn.compiler.rebuilding import origin, rebuilt
-from sycl_dnn.compiler.step_graph import Graph as Graph_of_graph
-from sycl_dnn.compiler.step_graph import Node, Refusal, has_only_post_ops
 from sycl_dnn.graph import Graph
 from sycl_dnn.graph.compiled_graph import constant_tensor
 from sycl_dnn.graph.nodes import Value
+from sycl_dnn.lower.step_graph import Graph as Graph_of_graph
+from sycl_dnn.lower.step_graph import Node, Refusal, has_only_post_ops
 from sycl_dnn.onednn import dtypes, faults
 from sycl_dnn.onednn.fault import GraphOp
 from sycl_dnn.onednn.memory import KINDS

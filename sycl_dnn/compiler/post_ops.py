@@ -13,7 +13,7 @@ from sycl_dnn import _core
 from sycl_dnn._core import algorithm
 from sycl_dnn._dpnp import host_view, is_readable
 from sycl_dnn.compiler.relayout import same_places
-from sycl_dnn.compiler.step_graph import Node, Refusal, has_only_post_ops
+from sycl_dnn.lower.step_graph import Node, Refusal, has_only_post_ops
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.onednn.shared_descriptors import post_ops_of
 from sycl_dnn.trace.pointwise import NO_SHIFT, is_negative_zero

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from sycl_dnn.compiler.constant_values import constant_ids
-from sycl_dnn.compiler.step_graph import Graph, Node, Refusal
+from sycl_dnn.lower.constant_storages import constant_ids
+from sycl_dnn.lower.packed_weights import PACKABLE, source_of_copy
+from sycl_dnn.lower.step_graph import Graph, Node, Refusal
 from sycl_dnn.onednn import shared_descriptors
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.descriptors import PREFERRED
@@ -15,8 +16,6 @@ from sycl_dnn.trace.values import Tensor
 
 #: Name components of slow implementations.
 _SLOW = {"ref", "simple", "gemm"}
-#: The argument that may be repacked if constant.
-PACKABLE = "weights"
 
 
 def _slow_parts(name: str) -> set[str]:
@@ -69,28 +68,11 @@ def misfit(pd: Any, node: Node, inputs: dict[str, Any]) -> Refusal | None:
 # --- Constant weights
 
 
-def before_packing(graph: Graph, tensor: Tensor) -> Tensor:
-    """Return the same values before copies to other layouts."""
-    source = _source_of_copy(graph, tensor)
-    while source is not None and source.dtype == tensor.dtype:
-        tensor, source = source, _source_of_copy(graph, source)
-    return tensor
-
-
 def origin(graph: Graph, tensor: Tensor) -> Tensor:
     """Return the original values of a constant, before packing or conversion."""
-    while (source := _source_of_copy(graph, tensor)) is not None:
+    while (source := source_of_copy(graph, tensor)) is not None:
         tensor = source
     return graph.trace.widened(tensor)
-
-
-def _source_of_copy(graph: Graph, tensor: Tensor) -> Tensor | None:
-    """Return what a reorder has copied or converted to a tensor; None if another step wrote it."""
-    writers = graph.writers(tensor.storage)
-    if len(writers) != 1 or writers[0].row != "reorder" or writers[0].attr.calls:
-        return None
-    (copy,) = writers
-    return None if copy.dst.desc != tensor.desc or tensor.offset else copy.inputs["src"]
 
 
 def coefficients_of(

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sycl_dnn import _core
-from sycl_dnn.compiler.step_graph import Graph, Node
+from sycl_dnn.lower.step_graph import Graph, Node
 from sycl_dnn.program.host_copies import host_copy
 
 

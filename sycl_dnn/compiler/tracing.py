@@ -151,10 +151,6 @@ class CompileTrace(Trace):
             tensor.strides,
         )
 
-    def constant_storages(self) -> dict[int, Storage]:
-        """Return the storages of captured arrays that no call changes by id."""
-        return {id(t.storage): t.storage for _, _, t in self.captured if t.storage.constant}
-
 
 # --- Errors in traced functions: source line and suggested replacement
 

@@ -191,6 +191,10 @@ class TraceState:
         kinds = _core.prop_kind
         return kinds.forward_training if self.training else kinds.forward_inference
 
+    def constant_storages(self) -> dict[int, Storage]:
+        """Return the arguments that no call changes by id."""
+        return {id(s): s for s in self.arguments if s.constant}
+
     def argument(
         self,
         shape: tuple[int, ...],

@@ -7,8 +7,8 @@ import compile_time
 import pytest
 
 from sycl_dnn import _core
-from sycl_dnn.compiler.step_graph import Graph, Node, Order
 from sycl_dnn.compiler.tracing import CompileTrace
+from sycl_dnn.lower.step_graph import Graph, Node, Order
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.values import Storage, Tensor
 

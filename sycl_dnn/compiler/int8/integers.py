@@ -12,7 +12,7 @@ from sycl_dnn._core import algorithm
 from sycl_dnn.compiler.int8.ranges import Ranges, Scale, integer_candidates, scale_of
 from sycl_dnn.compiler.rebuilding import misfit, origin, rebuilt
 from sycl_dnn.compiler.relayout import same_span
-from sycl_dnn.compiler.step_graph import Graph, Node, Refusal, has_only_post_ops
+from sycl_dnn.lower.step_graph import Graph, Node, Refusal, has_only_post_ops
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.onednn.fault import sum_of_other_type
 from sycl_dnn.trace import layout

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import dpnp
 import numpy as np
 
-from sycl_dnn.compiler.constant_values import constant_ids
 from sycl_dnn.compiler.passes.folding import ROWS
-from sycl_dnn.compiler.step_graph import Graph, Node
+from sycl_dnn.lower.constant_storages import constant_ids
+from sycl_dnn.lower.step_graph import Graph, Node
 from sycl_dnn.trace.array import wrapped
 from sycl_dnn.trace.values import Storage, Tensor
 

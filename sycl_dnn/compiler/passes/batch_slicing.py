@@ -10,10 +10,10 @@ from typing import Any
 
 from sycl_dnn import _core
 from sycl_dnn._core import MemoryDesc
-from sycl_dnn.compiler.constant_values import constant_ids
 from sycl_dnn.compiler.post_ops import with_post_ops
 from sycl_dnn.compiler.rebuilding import rebuilt
-from sycl_dnn.compiler.step_graph import Graph, Node, Refusal
+from sycl_dnn.lower.constant_storages import constant_ids
+from sycl_dnn.lower.step_graph import Graph, Node, Refusal
 from sycl_dnn.onednn import dtypes, shared_descriptors
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.capabilities import cache_bytes

@@ -9,7 +9,7 @@ from sycl_dnn import _core
 from sycl_dnn._core import algorithm
 from sycl_dnn.compiler.post_ops import ELEMENTWISE, Op, attached, chain_on, linear, simplified
 from sycl_dnn.compiler.relayout import same_places, same_span
-from sycl_dnn.compiler.step_graph import Graph, Node, Refusal, moved
+from sycl_dnn.lower.step_graph import Graph, Node, Refusal, moved
 from sycl_dnn.onednn import dtypes, shared_descriptors
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.values import Storage, Tensor

@@ -14,7 +14,7 @@ from sycl_dnn.compiler.passes.fusing import is_overwritten
 from sycl_dnn.compiler.post_ops import with_post_ops
 from sycl_dnn.compiler.rebuilding import misfit, origin, rebuilt, repacked
 from sycl_dnn.compiler.relayout import same_span
-from sycl_dnn.compiler.step_graph import Graph, Node, Refusal, has_only_post_ops
+from sycl_dnn.lower.step_graph import Graph, Node, Refusal, has_only_post_ops
 from sycl_dnn.trace.values import Tensor
 
 _ROW = "convolution_forward"

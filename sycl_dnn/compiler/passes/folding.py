@@ -11,7 +11,6 @@ from typing import NamedTuple
 import numpy as np
 
 from sycl_dnn._core import algorithm
-from sycl_dnn.compiler.constant_values import constant_ids
 from sycl_dnn.compiler.passes.fusing import (
     Draft,
     built,
@@ -27,7 +26,8 @@ from sycl_dnn.compiler.passes.fusing import (
 from sycl_dnn.compiler.post_ops import Chain, Op, chain_on, is_moderate, scalar_of
 from sycl_dnn.compiler.rebuilding import coefficients_of, origin
 from sycl_dnn.compiler.relayout import same_span
-from sycl_dnn.compiler.step_graph import Graph, Node, Refusal
+from sycl_dnn.lower.constant_storages import constant_ids
+from sycl_dnn.lower.step_graph import Graph, Node, Refusal
 from sycl_dnn.trace.pointwise import add, mul
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import reshape

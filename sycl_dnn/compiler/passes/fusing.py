@@ -25,7 +25,7 @@ from sycl_dnn.compiler.post_ops import (
 )
 from sycl_dnn.compiler.rebuilding import misfit, rebuilt
 from sycl_dnn.compiler.relayout import carried, relaid, same_places, same_span
-from sycl_dnn.compiler.step_graph import Graph, Node, Refusal, moved
+from sycl_dnn.lower.step_graph import Graph, Node, Refusal, moved
 from sycl_dnn.onednn import dtypes, faults
 from sycl_dnn.onednn.shared_descriptors import post_ops_of
 from sycl_dnn.trace import layout

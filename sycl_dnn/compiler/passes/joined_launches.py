@@ -9,9 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from sycl_dnn._core import Kernel, engine_kind
-from sycl_dnn.compiler.constant_values import constant_ids
 from sycl_dnn.compiler.passes.kernel_fusion import Fusion, Group
-from sycl_dnn.compiler.step_graph import Graph, Node
 from sycl_dnn.kernels.joined_kernels import (
     MOST_FORMS,
     MOST_ROWS,
@@ -21,6 +19,8 @@ from sycl_dnn.kernels.joined_kernels import (
     of_row,
 )
 from sycl_dnn.kernels.launching import joined_kernel, launch_of, recipe_of
+from sycl_dnn.lower.constant_storages import constant_ids
+from sycl_dnn.lower.step_graph import Graph, Node
 from sycl_dnn.trace.steps import is_kernel
 from sycl_dnn.trace.values import Tensor
 

@@ -8,12 +8,12 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sycl_dnn.compiler.constant_values import constant_ids
 from sycl_dnn.compiler.passes.kernel_units import Unit, Units, rebuilt
-from sycl_dnn.compiler.step_graph import Graph, Node
 from sycl_dnn.ir.node import Node as Value
 from sycl_dnn.ir.node import leaf
+from sycl_dnn.lower.constant_storages import constant_ids
 from sycl_dnn.lower.node_lowering import Lowering
+from sycl_dnn.lower.step_graph import Graph, Node
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace.values import Storage, Tensor
 

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 from sycl_dnn.compiler.passes.lone_functions import chain_of, operands_of
 from sycl_dnn.compiler.relayout import carried
-from sycl_dnn.compiler.step_graph import Graph, Node, has_only_post_ops
 from sycl_dnn.ir.node import LEAF, in_order, leaf, node_of
 from sycl_dnn.ir.node import Node as Value
 from sycl_dnn.kernels.expression import COSTLY, WRITERS
 from sycl_dnn.lower.expansion import expanded
 from sycl_dnn.lower.region import is_reduction
+from sycl_dnn.lower.step_graph import Graph, Node, has_only_post_ops
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.steps import Meaning
 from sycl_dnn.trace.values import Tensor

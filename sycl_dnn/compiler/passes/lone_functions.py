@@ -8,10 +8,10 @@ from typing import Any
 
 from sycl_dnn._core import algorithm as A
 from sycl_dnn.compiler.post_ops import post_ops_as_chain
-from sycl_dnn.compiler.step_graph import Graph, Node, Refusal
 from sycl_dnn.ir.node import Node as Value
 from sycl_dnn.lower.algorithms import FUNCTIONS, PAIRS
 from sycl_dnn.lower.node_lowering import computed
+from sycl_dnn.lower.step_graph import Graph, Node, Refusal
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops.activation import PRELU
 from sycl_dnn.ops.arithmetic import cast

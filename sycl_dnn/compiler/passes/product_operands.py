@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 from sycl_dnn import _core
-from sycl_dnn.compiler.constant_values import constant_ids
-from sycl_dnn.compiler.rebuilding import PACKABLE, misfit, origin, rebuilt
-from sycl_dnn.compiler.step_graph import Graph, Node, Refusal
+from sycl_dnn.compiler.rebuilding import misfit, origin, rebuilt
+from sycl_dnn.lower.constant_storages import constant_ids
+from sycl_dnn.lower.packed_weights import PACKABLE
+from sycl_dnn.lower.step_graph import Graph, Node, Refusal
 from sycl_dnn.trace.values import Tensor
 
 #: Name component of the implementations that read strided batches correctly.

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from sycl_dnn.compiler.step_graph import Graph, Node
 from sycl_dnn.kernels.turned_copies import turned_copy
+from sycl_dnn.lower.step_graph import Graph, Node
 
 
 def turn_copies(graph: Graph) -> None:

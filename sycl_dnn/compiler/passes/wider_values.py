@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from sycl_dnn._core import MemoryDesc, engine_kind
-from sycl_dnn.compiler.constant_values import constant_ids
 from sycl_dnn.compiler.rebuilding import origin, rebuilt, with_weights
 from sycl_dnn.compiler.relayout import in_order, same_span
-from sycl_dnn.compiler.step_graph import Graph, Node, Refusal, has_only_post_ops, moved
 from sycl_dnn.functional.shape.joining import has_short_rows, interleave, join
+from sycl_dnn.lower.constant_storages import constant_ids
+from sycl_dnn.lower.step_graph import Graph, Node, Refusal, has_only_post_ops, moved
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.steps import is_kernel

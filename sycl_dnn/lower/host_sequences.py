@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from sycl_dnn._core import cpu_isa, engine_kind, get_effective_cpu_isa
-from sycl_dnn.compiler.constant_values import constant_ids
-from sycl_dnn.compiler.host_operations import operation_of
-from sycl_dnn.compiler.host_post_ops import Operation
-from sycl_dnn.compiler.host_products import with_packed_weights, work_of
-from sycl_dnn.compiler.host_recurrence import with_packed_matrices
-from sycl_dnn.compiler.step_graph import Graph, Node
 from sycl_dnn.kernels.launching import host_sequence
+from sycl_dnn.lower.constant_storages import constant_ids
+from sycl_dnn.lower.host_operations import operation_of
+from sycl_dnn.lower.host_post_ops import Operation
+from sycl_dnn.lower.host_products import with_packed_weights, work_of
+from sycl_dnn.lower.host_recurrence import with_packed_matrices
+from sycl_dnn.lower.step_graph import Graph, Node
 
 #: Factors of the limits, for programs that have no other steps and for runs of several operations:
 #: two threads compute them from the first to the last one, with one submission or none.

@@ -5,11 +5,10 @@ from __future__ import annotations
 
 from sycl_dnn._core import MemoryDesc, rnn_direction
 from sycl_dnn._core import algorithm as A
-from sycl_dnn.compiler.constant_values import constant_ids
-from sycl_dnn.compiler.host_post_ops import Operation
-from sycl_dnn.compiler.host_products import in_order
-from sycl_dnn.compiler.rebuilding import before_packing
-from sycl_dnn.compiler.step_graph import Graph, Node, has_only_post_ops
+from sycl_dnn.lower.constant_storages import constant_ids
+from sycl_dnn.lower.host_post_ops import Operation
+from sycl_dnn.lower.packed_weights import before_packing, in_order
+from sycl_dnn.lower.step_graph import Graph, Node, has_only_post_ops
 from sycl_dnn.onednn.apart import is_row_major
 from sycl_dnn.trace.values import Tensor
 

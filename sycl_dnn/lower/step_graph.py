@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from sycl_dnn.compiler.tracing import CompileTrace
 from sycl_dnn.onednn import dtypes, shared_descriptors
+from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.steps import ArrayStep, Meaning, Step, is_kernel
 from sycl_dnn.trace.values import Storage, Tensor
 from sycl_dnn.trace.views import untaped
@@ -220,7 +220,7 @@ class Graph:
     """
 
     def __init__(
-        self, trace: CompileTrace, finals: Sequence[Tensor], locked: Sequence[Tensor] = (),
+        self, trace: Trace, finals: Sequence[Tensor], locked: Sequence[Tensor] = (),
         nodes: Sequence[Node] | None = None,
     ) -> None:  # fmt: skip
         self.trace = trace

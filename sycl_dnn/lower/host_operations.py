@@ -10,11 +10,11 @@ from collections.abc import Callable
 from sycl_dnn import _core
 from sycl_dnn._core import MemoryDesc, normalization_flags
 from sycl_dnn._core import algorithm as A
-from sycl_dnn.compiler.host_post_ops import Operation, with_post_ops
-from sycl_dnn.compiler.host_products import is_by_pixel, product_of, weight_gradient_of, windows_of
-from sycl_dnn.compiler.host_recurrence import recurrence_of
-from sycl_dnn.compiler.step_graph import Graph, Node
 from sycl_dnn.kernels.launching import launches_of, recipe_of
+from sycl_dnn.lower.host_post_ops import Operation, with_post_ops
+from sycl_dnn.lower.host_products import is_by_pixel, product_of, weight_gradient_of, windows_of
+from sycl_dnn.lower.host_recurrence import recurrence_of
+from sycl_dnn.lower.step_graph import Graph, Node
 from sycl_dnn.onednn.apart import is_row_major
 from sycl_dnn.program.host_copies import copy_of
 from sycl_dnn.trace import layout

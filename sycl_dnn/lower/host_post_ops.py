@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from sycl_dnn import _core
 from sycl_dnn._core import algorithm as A
 from sycl_dnn._core import data_type
-from sycl_dnn.compiler.step_graph import Node, has_only_post_ops
+from sycl_dnn.lower.step_graph import Node, has_only_post_ops
 from sycl_dnn.trace.values import Tensor
 
 #: Elements of a result, times its functions such as logarithms and one, up to which one thread

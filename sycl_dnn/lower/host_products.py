@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from sycl_dnn._core import MemoryDesc
-from sycl_dnn.compiler.constant_values import constant_ids
-from sycl_dnn.compiler.host_post_ops import Operation, with_post_ops
-from sycl_dnn.compiler.rebuilding import PACKABLE, before_packing
-from sycl_dnn.compiler.step_graph import Graph, Node, has_only_post_ops
-from sycl_dnn.onednn.apart import is_row_major
+from sycl_dnn.lower.constant_storages import constant_ids
+from sycl_dnn.lower.host_post_ops import Operation, with_post_ops
+from sycl_dnn.lower.packed_weights import PACKABLE, before_packing, in_order
+from sycl_dnn.lower.step_graph import Graph, Node, has_only_post_ops
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.values import Tensor
 
@@ -259,26 +258,3 @@ def with_packed_weights(
     axes = (out, *inner) if is_turned else (*inner, out)
     packed, copies = in_order(graph, source, axes)
     return _with_steps(operation, packed, (1, k) if is_turned else (n, 1)), copies
-
-
-def in_order(graph: Graph, source: Tensor, axes: Sequence[int]) -> tuple[Tensor, list[Node]]:
-    """Return a constant with its axes in this order of memory, and the nodes that copy it."""
-    if _is_in_order(source, axes):
-        return source, []
-    trace = graph.trace
-
-    def copy() -> Tensor:
-        plain = trace.plain(source)
-        shape = tuple(plain.shape[a] for a in axes)
-        view = plain.view(shape, tuple(plain.strides[a] for a in axes))
-        return trace.reorder(view, layout.row_major(shape, "float32"))
-
-    return graph.recorded(copy)
-
-
-def _is_in_order(tensor: Tensor, axes: Sequence[int]) -> bool:
-    """Whether a tensor is dense with its axes in this order."""
-    desc = tensor.desc
-    if not desc.is_plain:
-        return False
-    return is_row_major([desc.dims[a] for a in axes], [desc.strides[a] for a in axes])

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Weights of a graph of steps before and after copies to other layouts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sycl_dnn.lower.step_graph import Graph, Node
+from sycl_dnn.onednn.apart import is_row_major
+from sycl_dnn.trace import layout
+from sycl_dnn.trace.values import Tensor
+
+#: The argument that may be repacked if constant.
+PACKABLE = "weights"
+
+
+def before_packing(graph: Graph, tensor: Tensor) -> Tensor:
+    """Return the same values before copies to other layouts."""
+    source = source_of_copy(graph, tensor)
+    while source is not None and source.dtype == tensor.dtype:
+        tensor, source = source, source_of_copy(graph, source)
+    return tensor
+
+
+def source_of_copy(graph: Graph, tensor: Tensor) -> Tensor | None:
+    """Return what a reorder has copied or converted to a tensor; None if another step wrote it."""
+    writers = graph.writers(tensor.storage)
+    if len(writers) != 1 or writers[0].row != "reorder" or writers[0].attr.calls:
+        return None
+    (copy,) = writers
+    return None if copy.dst.desc != tensor.desc or tensor.offset else copy.inputs["src"]
+
+
+def in_order(graph: Graph, source: Tensor, axes: Sequence[int]) -> tuple[Tensor, list[Node]]:
+    """Return a constant with its axes in this order of memory, and the nodes that copy it."""
+    if _is_in_order(source, axes):
+        return source, []
+    trace = graph.trace
+
+    def copy() -> Tensor:
+        plain = trace.plain(source)
+        shape = tuple(plain.shape[a] for a in axes)
+        view = plain.view(shape, tuple(plain.strides[a] for a in axes))
+        return trace.reorder(view, layout.row_major(shape, "float32"))
+
+    return graph.recorded(copy)
+
+
+def _is_in_order(tensor: Tensor, axes: Sequence[int]) -> bool:
+    """Whether a tensor is dense with its axes in this order."""
+    desc = tensor.desc
+    if not desc.is_plain:
+        return False
+    return is_row_major([desc.dims[a] for a in axes], [desc.strides[a] for a in axes])
