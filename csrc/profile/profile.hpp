@@ -15,6 +15,7 @@
 
 namespace sycl_dnn {
 struct CompiledPartition;
+class HostWork;
 struct Kernel;
 struct Primitive;
 struct PrimitiveAttr;
@@ -104,6 +105,9 @@ sycl::event run(const Primitive &p, const Stream &stream, const std::vector<dnnl
 sycl::event run_kernel(const Kernel &k, const Stream &stream,
                        const std::vector<dnnl_exec_arg_t> &args, const events &depends,
                        const submission &submit);
+sycl::event run_part(const HostWork &work, size_t part, const Stream &stream,
+                     const std::vector<dnnl_exec_arg_t> &args, const events &depends,
+                     const submission &submit);
 sycl::event run_fill(const desc &layout, const Stream &stream, const events &depends,
                      const submission &submit);
 sycl::event run_partition(const CompiledPartition &p, const std::string &label,

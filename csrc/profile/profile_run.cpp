@@ -2,6 +2,8 @@
 // Recorded submissions: primitives, fills, partitions of graphs, and creations.
 #include <oneapi/dnnl/dnnl.h>
 
+#include <utility>
+
 #include "engine/in_flight.hpp"
 #include "graph/graph_compiled.hpp"
 #include "memory/memory_desc.hpp"
@@ -143,21 +145,44 @@ sycl::event run(const Primitive &p, const Stream &stream, const std::vector<dnnl
                     p.has_runtime_dims ? shapes_of(args) : "", [&] { return described(p, args); });
 }
 
+static sycl::event run_named(const HostWork::part &what, clock time_source, const Stream &stream,
+                             const std::vector<dnnl_exec_arg_t> &args, const events &depends,
+                             const submission &submit) {
+    const std::string variant = what.name + " " + what.implementation + " " + shapes_of(args);
+    return recorded(stream, depends, submit, time_source, nullptr, variant, [&] {
+        subject result{"primitive", what.name, what.implementation, what.inserted, {}, {},
+                       nullptr,     nullptr};
+        for (size_t i = 0; i < args.size(); ++i) {
+            const bool is_named = i < what.arguments.size();
+            const std::string name = is_named ? what.arguments[i] : std::to_string(args[i].arg);
+            result.tensors.push_back(tensor_of(name, desc_of(args[i].memory)));
+        }
+        return result;
+    });
+}
+
 sycl::event run_kernel(const Kernel &k, const Stream &stream,
                        const std::vector<dnnl_exec_arg_t> &args, const events &depends,
                        const submission &submit) {
-    const std::string shapes = shapes_of(args);
     const bool is_launched = k.is_launched();
     const clock time_source = is_launched ? clock::device : clock_of(stream.engine);
-    return recorded(stream, depends, submit, time_source, nullptr, k.name + " " + shapes, [&] {
-        subject result{
-            "primitive", k.name, is_launched ? "opencl" : k.host ? "host" : "interpreted",
-            false,       {},     {},
-            nullptr,     nullptr};
-        for (const dnnl_exec_arg_t &a : args)
-            result.tensors.push_back(tensor_of(std::to_string(a.arg), desc_of(a.memory)));
-        return result;
-    });
+    const char *way = is_launched ? "opencl" : k.host ? "host" : "interpreted";
+    return run_named({k.name, way, false, {}}, time_source, stream, args, depends, submit);
+}
+
+sycl::event run_part(const HostWork &work, size_t part, const Stream &stream,
+                     const std::vector<dnnl_exec_arg_t> &args, const events &depends,
+                     const submission &submit) {
+    HostWork::part what = work.parts()[part];
+    const std::vector<std::string> names = std::exchange(what.arguments, {});
+    const std::vector<int> positions = work.values_of_part(part);
+    std::vector<dnnl_exec_arg_t> own;
+    for (size_t i = 0; i < positions.size(); ++i)
+        if (positions[i] >= 0) {
+            own.push_back(args[positions[i]]);
+            what.arguments.push_back(names[i]);
+        }
+    return run_named(what, clock_of(stream.engine), stream, own, depends, submit);
 }
 
 sycl::event run_fill(const desc &layout, const Stream &stream, const events &depends,

@@ -35,9 +35,12 @@ struct host_rows {
                      int64_t rows, int64_t n, float *y);
     void (*mean_of_rows)(const float *x, int64_t rows, int64_t n, float *y);
     void (*softmax)(const float *x, int64_t n, float *y);
-    // The factors and the summands of the columns may be null.
-    void (*normalize)(const float *x, int64_t n, float epsilon, const float *factors,
-                      const float *summands, float *y);
+    // The factors and the summands of the columns may be null. Returns mean and variance.
+    struct moments {
+        float mean, variance;
+    };
+    moments (*normalize)(const float *x, int64_t n, float epsilon, const float *factors,
+                         const float *summands, float *y);
 
     // The next state of n elements from the gates i, f, g, o, each n elements; changes the cell
     // state.

@@ -58,8 +58,7 @@ struct Product {
     const float *adjacent(const float *src) {
         if (src_step == 1) return src;
         float *copy = scratch(2, rows * k).data();
-        for (int64_t r = 0; r < rows; ++r)
-            for (int64_t i = 0; i < k; ++i) copy[r * k + i] = src[r * step + i * src_step];
+        copy_matrix(src, rows, k, step, src_step, copy, k);
         step = k;
         return copy;
     }
@@ -176,12 +175,29 @@ void normalize_powers(const operation &o, float *const *arrays) {
            [&](int64_t r, float *y) { host_rows::fast().softmax(arrays[0] + r * n, n, y); });
 }
 
-// arrays: src, scale, shift, operands, dst. sizes: rows, columns. numbers: epsilon.
+// arrays: src, scale, shift, operands, with statistics mean and variance, dst. sizes: rows,
+// columns, whether there are statistics. numbers: epsilon.
 void normalize_rows(const operation &o, float *const *arrays) {
     const int64_t n = o.sizes[1];
+    float *const *statistics = o.sizes[2] ? arrays + o.arrays.size() - 3 : nullptr;
     by_row(o, arrays, o.sizes[0], n, [&](int64_t r, float *y) {
-        host_rows::fast().normalize(arrays[0] + r * n, n, o.numbers[0], arrays[1], arrays[2], y);
+        const auto [mean, variance] = host_rows::fast().normalize(
+            arrays[0] + r * n, n, o.numbers[0], arrays[1], arrays[2], y);
+        if (!statistics) return;
+        statistics[0][r] = mean;
+        statistics[1][r] = variance;
     });
+}
+
+// The functions alone. arrays: src, operands, dst. sizes: elements.
+void apply_functions(const operation &o, float *const *arrays) {
+    constexpr int64_t most = 512;
+    for (int64_t i = 0; i < o.sizes[0]; i += most) {
+        const int64_t n = std::min(most, o.sizes[0] - i);
+        Tile tile(n, n);
+        copy_numbers(arrays[0] + i, n, tile.next());
+        tile.finish(o, arrays, i, n);
+    }
 }
 
 using operation_runner = void (*)(const operation &, float *const *arrays);
@@ -201,7 +217,8 @@ const operation_kind operation_kinds[] = {
     {"mean", 2, 3, 0, average},
     {"scale", 3, 3, 0, scale},
     {"softmax", 2, 2, 0, normalize_powers},
-    {"layer_norm", 4, 2, 1, normalize_rows},
+    {"layer_norm", 4, 3, 1, normalize_rows},
+    {"functions", 2, 1, 0, apply_functions},
     {"recurrence", 7, n_recurrence_sizes, 0, recur},
 };
 
@@ -278,14 +295,26 @@ void HostSequence::append(std::shared_ptr<const SpirvInterpreter> kernel, std::v
 
 void HostSequence::run(void *const *addresses) const {
     const SecondThread second(work >= least_of_sequence, work < least_of_long_sequence);
+    for (const step &s : steps) run_step(s, addresses);
+}
+
+void HostSequence::run_part(size_t i, void *const *addresses) const {
+    const SecondThread second(work >= least_of_sequence, work < least_of_long_sequence);
+    run_step(steps[i], addresses);
+}
+
+void HostSequence::run_step(const step &s, void *const *addresses) {
     std::vector<void *> chosen;
-    for (const step &s : steps) {
-        chosen.clear();
-        for (const auto &[position, before] : s.arrays)
-            chosen.push_back(position < 0 ? nullptr
-                                          : static_cast<char *>(addresses[position]) + before);
-        s.run(chosen.data());
-    }
+    for (const auto &[position, before] : s.arrays)
+        chosen.push_back(position < 0 ? nullptr
+                                      : static_cast<char *>(addresses[position]) + before);
+    s.run(chosen.data());
+}
+
+std::vector<int> HostSequence::values_of_part(size_t i) const {
+    std::vector<int> positions;
+    for (const auto &[position, before] : steps[i].arrays) positions.push_back(position);
+    return positions;
 }
 
 }  // namespace sycl_dnn

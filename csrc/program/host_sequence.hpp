@@ -40,7 +40,13 @@ class HostSequence : public HostWork {
         std::vector<float> numbers;
     };
 
+    // `named` says what profiles call the operations.
+    explicit HostSequence(std::vector<part> named) : named(std::move(named)) {}
+
     void run(void *const *addresses) const override;
+    void run_part(size_t i, void *const *addresses) const override;
+    const std::vector<part> &parts() const override { return named; }
+    std::vector<int> values_of_part(size_t i) const override;
     bool is_brief() const override { return true; }
     // Whether an element-wise algorithm is one that operations can apply.
     static bool has(int algorithm);
@@ -57,6 +63,9 @@ class HostSequence : public HostWork {
         std::vector<place> arrays;
         std::function<void(void *const *arrays)> run;
     };
+    static void run_step(const step &s, void *const *addresses);
+
+    const std::vector<part> named;
     std::vector<step> steps;
     int64_t work = 0;  // multiplications
 };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstring>
 #include <vector>
 
 #include "program/host_rows.hpp"
@@ -15,6 +16,43 @@ inline std::vector<float> &scratch(int which, size_t n) {
     return arrays[which];
 }
 
+// Four rows of four numbers, `x_step` apart, as columns.
+inline void turn_square(const float *x, int64_t x_step, float *y, int64_t y_step) {
+    using numbers = float __attribute__((vector_size(16)));
+    using places = int __attribute__((vector_size(16)));
+    numbers rows[4];
+    for (int i = 0; i < 4; ++i) std::memcpy(&rows[i], x + i * x_step, sizeof rows[i]);
+    const places low{0, 4, 1, 5}, high{2, 6, 3, 7}, first{0, 1, 4, 5}, second{2, 3, 6, 7};
+    const numbers a = __builtin_shuffle(rows[0], rows[1], low);
+    const numbers b = __builtin_shuffle(rows[2], rows[3], low);
+    const numbers c = __builtin_shuffle(rows[0], rows[1], high);
+    const numbers d = __builtin_shuffle(rows[2], rows[3], high);
+    const numbers columns[] = {__builtin_shuffle(a, b, first), __builtin_shuffle(a, b, second),
+                               __builtin_shuffle(c, d, first), __builtin_shuffle(c, d, second)};
+    for (int i = 0; i < 4; ++i) std::memcpy(y + i * y_step, &columns[i], sizeof columns[i]);
+}
+
+// Copies a matrix in blocks, whose lines stay in the cache; a turned one in squares.
+inline void copy_matrix(const float *x, int64_t rows, int64_t columns, int64_t row_step,
+                        int64_t column_step, float *y, int64_t y_step) {
+    constexpr int64_t block = 16, side = 4;
+    const auto copy = [&](int64_t r0, int64_t c0, int64_t r1, int64_t c1) {
+        for (int64_t r = r0; r < r1; ++r)
+            for (int64_t c = c0; c < c1; ++c) y[r * y_step + c] = x[r * row_step + c * column_step];
+    };
+    for (int64_t r0 = 0; r0 < rows; r0 += block)
+        for (int64_t c0 = 0; c0 < columns; c0 += block) {
+            const int64_t r1 = std::min(rows, r0 + block), c1 = std::min(columns, c0 + block);
+            if (row_step != 1 || r1 - r0 < block || c1 - c0 < block) {
+                copy(r0, c0, r1, c1);
+                continue;
+            }
+            for (int64_t c = c0; c < c1; c += side)
+                for (int64_t r = r0; r < r1; r += side)
+                    turn_square(x + r + c * column_step, column_step, y + r * y_step + c, y_step);
+        }
+}
+
 // A matrix (k, n) with at least as many columns as loops need, or the transpose of (n, step).
 class Weights {
   public:
@@ -26,10 +64,8 @@ class Weights {
         if (is_turned) return;
         std::vector<float> &copy = scratch(0, k * wide);
         values = copy.data();
-        for (int64_t i = 0; i < k; ++i) {
-            for (int64_t j = 0; j < n; ++j) copy[i * wide + j] = w[i * k_step + j * n_step];
-            std::fill_n(&copy[i * wide + n], wide - n, 0.0f);
-        }
+        copy_matrix(w, k, n, k_step, n_step, copy.data(), wide);
+        for (int64_t i = 0; i < k; ++i) std::fill_n(&copy[i * wide + n], wide - n, 0.0f);
     }
 
     // One row of x, or a multiple of four, plus `bias`; the rows of weights from `first` on are

@@ -182,6 +182,17 @@ void Kernel::add_to(BriefWork &all, const std::vector<dnnl_exec_arg_t> &args) co
     all.emplace_back(brief ? brief : host, addresses_of(args));
 }
 
+sycl::event Kernel::submit_part(sycl::queue queue, size_t part,
+                                const std::vector<dnnl_exec_arg_t> &args,
+                                const std::vector<sycl::event> &depends) const {
+    return queue.submit([&](sycl::handler &h) {
+        h.depends_on(depends);
+        h.host_task([work = host, part, addresses = addresses_of(args)] {
+            work->run_part(part, addresses.data());
+        });
+    });
+}
+
 sycl::event Kernel::submit(sycl::queue queue, BriefWork all,
                            const std::vector<sycl::event> &depends) {
     return queue.submit([&](sycl::handler &h) {
@@ -266,8 +277,20 @@ HostSequence::operation operation_of(const py::tuple &row) {
     return result;
 }
 
-kernel_ptr make_host_sequence(const std::vector<py::tuple> &rows) {
-    auto sequence = std::make_shared<HostSequence>();
+using part_row = std::tuple<std::string, std::string, bool, std::vector<std::string>>;
+
+kernel_ptr make_host_sequence(const std::vector<py::tuple> &rows, const std::string &name,
+                              const std::vector<part_row> &parts) {
+    if (!parts.empty() && parts.size() != rows.size())
+        throw invalid_arguments("Kernel.sequence: parts must be as many as operations");
+    std::vector<HostWork::part> named;
+    for (size_t i = 0; i < parts.size(); ++i) {
+        const auto &[step, implementation, inserted, arguments] = parts[i];
+        if (arguments.size() != py::len(rows[i][1]))
+            throw invalid_arguments("Kernel.sequence: a part must name all arrays");
+        named.push_back({step, implementation, inserted, arguments});
+    }
+    auto sequence = std::make_shared<HostSequence>(std::move(named));
     for (const py::tuple &row : rows) {
         const auto kind = row[0].cast<std::string>();
         if (kind == "copy") {
@@ -285,7 +308,7 @@ kernel_ptr make_host_sequence(const std::vector<py::tuple> &rows) {
         } else
             sequence->append(operation_of(row));
     }
-    return of_host("host_sequence", std::move(sequence));
+    return of_host(name, std::move(sequence));
 }
 
 }  // namespace
@@ -342,14 +365,18 @@ void bind_kernel(py::module_ &m) {
                     "sizes, strides of the source and of the destination, outermost axis first.")
         .def_static("can_copy", &HostCopy::has, py::arg("from_type"), py::arg("to_type"),
                     "Whether this processor converts between the two types.")
-        .def_static("sequence", &make_host_sequence, py::arg("operations"),
-                    "Small operations in the thread of one host task, each (kind, arrays, sizes, "
-                    "functions, numbers): kinds and sizes are those of "
-                    "csrc/program/host_sequence.cpp, arrays are positions among the step's values, "
-                    "-1 where there is none, and the bytes before the array; functions are "
-                    "(algorithm, alpha, beta, operand), where operand is the position of another "
-                    "array, or -1. Or (\"kernel\", arrays, SPIR-V, numbers, groups, facts), or "
-                    "(\"copy\", arrays, from_type, to_type, axes).")
+        .def_static(
+            "sequence", &make_host_sequence, py::arg("operations"),
+            py::arg("name") = "host_sequence", py::arg("parts") = std::vector<part_row>(),
+            "Small operations in the thread of one host task, each (kind, arrays, sizes, "
+            "functions, numbers): kinds and sizes are those of "
+            "csrc/program/host_sequence.cpp, arrays are positions among the step's values, "
+            "-1 where there is none, and the bytes before the array; functions are "
+            "(algorithm, alpha, beta, operand), where operand is the position of another "
+            "array, or -1. Or (\"kernel\", arrays, SPIR-V, numbers, groups, facts), or "
+            "(\"copy\", arrays, from_type, to_type, axes). "
+            "``parts`` are what profiles call them: names, implementations, and whether they were "
+            "inserted.")
         .def_static(
             "can_interpret",
             [](const py::bytes &module) { return SpirvInterpreter::of(module) != nullptr; },

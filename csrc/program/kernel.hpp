@@ -67,6 +67,11 @@ class Kernel {
     static sycl::event submit(sycl::queue queue, BriefWork all,
                               const std::vector<sycl::event> &depends);
 
+    // One part of the host's work, for profiles.
+    sycl::event submit_part(sycl::queue queue, size_t part,
+                            const std::vector<dnnl_exec_arg_t> &args,
+                            const std::vector<sycl::event> &depends) const;
+
     // Call without the GIL. `table` has the addresses of a kernel with facts. `launches_brief`:
     // whether a brief kernel that is built is launched, not a host task.
     sycl::event submit(sycl::queue queue, const std::vector<dnnl_exec_arg_t> &args,

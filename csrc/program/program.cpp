@@ -175,8 +175,23 @@ sycl::event Program::submit_step(size_t index, const Stream &stream, frame &f,
         return submit_quietly(index, stream, f, depends, launches_brief);
     };
     if (s.primitive) return profile::run(*s.primitive, stream, f.args[index], depends, submit_now);
+    if (s.kernel && s.kernel->host && !s.kernel->host->parts().empty())
+        return submit_parts(*s.kernel, stream, f.args[index], depends);
     if (s.kernel) return profile::run_kernel(*s.kernel, stream, f.args[index], depends, submit_now);
     return profile::run_fill(values[s.args[0].second].layout, stream, depends, submit_now);
+}
+
+sycl::event Program::submit_parts(const Kernel &kernel, const Stream &stream,
+                                  const std::vector<dnnl_exec_arg_t> &args,
+                                  std::vector<sycl::event> &depends) {
+    sycl::event last;
+    for (size_t i = 0; i < kernel.host->parts().size(); ++i) {
+        last = profile::run_part(*kernel.host, i, stream, args, depends, [&] {
+            return kernel.submit_part(stream.flight->queue, i, args, depends);
+        });
+        depends.assign(1, last);
+    }
+    return last;
 }
 
 sycl::event Program::submit_quietly(size_t index, const Stream &stream, frame &f,

@@ -78,6 +78,10 @@ class Program {
     void place_values(frame &f, const arguments &args, char *arena) const;
     sycl::event submit_step(size_t index, const Stream &stream, frame &f,
                             std::vector<sycl::event> &depends, bool launches_brief) const;
+    // Each part of the host's work, for profiles.
+    static sycl::event submit_parts(const Kernel &kernel, const Stream &stream,
+                                    const std::vector<dnnl_exec_arg_t> &args,
+                                    std::vector<sycl::event> &depends);
     sycl::event submit_quietly(size_t index, const Stream &stream, frame &f,
                                std::vector<sycl::event> &depends, bool launches_brief) const;
     // Runs the brief steps at the beginning in the calling thread if nothing is left to wait for;

@@ -9,6 +9,7 @@ from typing import Any
 from sycl_dnn import tree
 from sycl_dnn.call.argument_writes import refuse_inner
 from sycl_dnn.call.attribute_changes import watched_inside
+from sycl_dnn.lower.host_sequences import on_host
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.program.executable import Executable
 from sycl_dnn.program.segments import finalized, live_steps
@@ -82,10 +83,11 @@ class Differentiated:
         trace.renumber(captured, n_forward)
         forward_arguments = [*forward_arguments, *captured]
         self.n_given += len(captured)
-        later = trace.steps[n_steps:]
+        later = on_host(trace, trace.steps[n_steps:], grads)
         forward = trace.steps[:n_steps]
         saved = _saved(later, grads, seed_storages)
         saved = [_unwritten(trace, s, forward, later) for s in saved]
+        forward = on_host(trace, forward, finals, saved)
         self.forward = Executable(trace, forward, finals, forward_arguments, saved)
         self.reverse = Executable(trace, later, grads, [*seed_storages, *saved])
         trace.end()

@@ -19,6 +19,7 @@ from sycl_dnn.call.double_precision_refusals import answered
 from sycl_dnn.call.placed_call import PlacedCall, Plan
 from sycl_dnn.call.recorded_tensor import RecordedTensor
 from sycl_dnn.call.running_function import RunningFunction
+from sycl_dnn.lower.host_sequences import on_host
 from sycl_dnn.program.executable import Executable
 from sycl_dnn.program.place import Place
 from sycl_dnn.program.segments import finalized
@@ -289,7 +290,8 @@ class Operation:
         leaves, form = nested_arguments.result_of(result, self.name, trace.capture)
         targets = {} if out is None else {0: self._target(leaves, out, args, kwargs)}
         finals = finalized(trace, leaves, targets, keeps_arguments=self.name in _RETURNING)
-        executable = Executable(trace, trace.steps, finals, trace.arguments)
+        steps = on_host(trace, trace.steps, finals, targets=targets)
+        executable = Executable(trace, steps, finals, trace.arguments)
         trace.end()
         return Plan(executable, form)
 

@@ -26,6 +26,7 @@ from sycl_dnn.call.capturing import FromNumber, Number, in_arrays, takes_numbers
 from sycl_dnn.call.placed_call import PlacedCall, Plan
 from sycl_dnn.call.recorded_tensor import RecordedTensor, described
 from sycl_dnn.call.running_function import RunningFunction
+from sycl_dnn.lower.host_sequences import on_host
 from sycl_dnn.program.executable import Executable
 from sycl_dnn.program.segments import finalized, live_steps
 from sycl_dnn.trace import nested_arguments, policy
@@ -309,7 +310,7 @@ class Recording(RunningFunction):
         if plan is None:
             trace, real = self.trace, self.hidden(tensor)
             finals = finalized(trace, [real], keeps_arguments=True)
-            steps = _without_updates(trace, finals[0], name)
+            steps = on_host(trace, _without_updates(trace, finals[0], name), finals)
             executable = Executable(trace, steps, finals, list(trace.arguments))
             _, form = nested_arguments.result_of(real, name)
             plan = HeldPlan(executable, form, True)

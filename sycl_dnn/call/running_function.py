@@ -8,7 +8,6 @@ torch: from then on a value stands for another tensor of the trace.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -23,7 +22,6 @@ from sycl_dnn.call.call_tokens import PLAIN
 from sycl_dnn.call.capturing import Number
 from sycl_dnn.call.recorded_tensor import Opaque, RecordedTensor
 from sycl_dnn.onednn.memory import KINDS
-from sycl_dnn.onednn.shared_descriptors import shared
 from sycl_dnn.program.executable import Executable
 from sycl_dnn.program.place import place_of
 from sycl_dnn.program.segments import finalized, live_steps
@@ -31,7 +29,6 @@ from sycl_dnn.trace import nested_arguments, policy
 from sycl_dnn.trace.frozen import Seed, argument_of
 from sycl_dnn.trace.indexing import put
 from sycl_dnn.trace.recording import Trace
-from sycl_dnn.trace.steps import Planned, Step
 from sycl_dnn.trace.torch_methods import overwritten, unspoilt
 from sycl_dnn.trace.trace_state import TraceState, running, running_trace
 from sycl_dnn.trace.values import MixedTraces, Tensor
@@ -331,7 +328,7 @@ class RunningFunction(RecordedRun):
         read = {t.storage for step in steps for t in step.inputs.values()} | {finals[0].storage}
         if any(s.argument is not None or (s.memory is None and s not in written) for s in read):
             return None
-        executable = Executable(trace, [_created(step) for step in steps], finals, [])
+        executable = Executable(trace, steps, finals, [])
         registers = executable.run(self.queue, place_of(self.queue)[1], [], KINDS["device"])
         _, form = nested_arguments.result_of(real, "a value")
         return form.build(executable.leaves(registers, []))
@@ -399,12 +396,3 @@ class RunningFunction(RecordedRun):
 def by_trace(name: str, *args: Any, **kwargs: Any) -> Any:
     """Call a method of the trace."""
     return getattr(running_trace(), name)(*args, **kwargs)
-
-
-def _created(step: Any) -> Any:
-    """Return a step with its primitive, which the trace of a compiled function only plans."""
-    planned = step.primitive if isinstance(step, Step) else None
-    if planned.__class__ is not Planned:
-        return step
-    primitive = shared.primitive(planned.primitive_desc, planned.inserted)
-    return dataclasses.replace(step, primitive=primitive)

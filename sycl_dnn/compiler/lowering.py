@@ -38,7 +38,7 @@ from sycl_dnn.compiler.passes.wider_values import (
 )
 from sycl_dnn.compiler.tracing import CompileTrace
 from sycl_dnn.lower.host_sequences import run_on_host
-from sycl_dnn.lower.step_graph import Graph, Node
+from sycl_dnn.lower.step_graph import Graph, Node, sharing_inputs
 from sycl_dnn.program.executable import Executable
 from sycl_dnn.program.segments import finalized
 from sycl_dnn.trace import array_writes, layout, nested_arguments
@@ -270,7 +270,7 @@ def rewritten(
         One of ``partitions.LOWERINGS``.
     """
     finals = finalized(trace, leaves, targets)
-    graph = Graph(trace, finals, _sharing(finals, targets))
+    graph = Graph(trace, finals, sharing_inputs(finals, targets))
     n_recorded = len(graph.nodes)
     for rewrite in in_order(switches or {}, extra):
         rewrite(graph)
@@ -324,12 +324,6 @@ def _size_of(node: Node) -> int:
     """Return the size in bytes of what a step reads and writes."""
     tensors = (*node.inputs.values(), *node.outputs.values())
     return sum(t.desc.get_size() for t in tensors)
-
-
-def _sharing(finals: list[Tensor], targets: dict[int, Any] | None) -> list[Tensor]:
-    """Return the results that share memory with an input of the call."""
-    by_index = targets or {}
-    return [t for i, t in enumerate(finals) if i in by_index and any(by_index[i][1:])]
 
 
 class Held:

@@ -17,7 +17,6 @@ from sycl_dnn.trace.frozen import Frozen, Seed, argument_of
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.refusals import NeedsArrays, function_name, instead
 from sycl_dnn.trace.replay import Replays
-from sycl_dnn.trace.steps import Planned
 from sycl_dnn.trace.values import Storage, Tensor
 
 
@@ -92,10 +91,6 @@ class CompileTrace(Trace):
     ) -> Any:
         """Return a shared descriptor."""
         return shared_descriptors.shared.described(self.engine, row, params, attr, prefer)
-
-    def primitive_of(self, pd: Any, inserted: bool = False) -> Planned:
-        """Return a placeholder for a primitive, since many are fused and never created."""
-        return Planned(pd, inserted)
 
     def joined(
         self,

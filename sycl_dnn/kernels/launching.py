@@ -150,7 +150,7 @@ def rebuilt(trace: Any, recipe: tuple[Any, ...]) -> _core.Kernel:
     """Return the kernel of a recipe."""
     source, name, numbers, n_groups, n_items, facts = recipe
     if isinstance(source, tuple):
-        return host_sequence(source)
+        return host_sequence(source, name, numbers)
     if facts:
         return _kernel_of_facts(trace, source, name, n_groups, n_items, facts)
     return kernel_of(trace, source, name, numbers, n_groups, n_items)
@@ -181,10 +181,12 @@ def joined_kernel(trace: Any, launches: Sequence[Launch]) -> _core.Kernel:
     return kernel
 
 
-def host_sequence(operations: Sequence[tuple[Any, ...]]) -> _core.Kernel:
-    """Return a host task for operations as ``_core.Kernel.sequence`` takes them."""
-    kernel = _core.Kernel.sequence(operations)
-    _recipes[kernel] = tuple(operations), kernel.name, (), 1, 1, ()
+def host_sequence(
+    operations: Sequence[tuple[Any, ...]], name: str, parts: Sequence[tuple[Any, ...]]
+) -> _core.Kernel:
+    """Return a host task for arguments of ``_core.Kernel.sequence``."""
+    kernel = _core.Kernel.sequence(operations, name, parts)
+    _recipes[kernel] = tuple(operations), name, tuple(parts), 1, 1, ()
     return kernel
 
 

@@ -12,7 +12,13 @@ from sycl_dnn._core import MemoryDesc, normalization_flags
 from sycl_dnn._core import algorithm as A
 from sycl_dnn.kernels.launching import launches_of, recipe_of
 from sycl_dnn.lower.host_post_ops import Operation, with_post_ops
-from sycl_dnn.lower.host_products import is_by_pixel, product_of, weight_gradient_of, windows_of
+from sycl_dnn.lower.host_products import (
+    MAX_COPIED,
+    is_by_pixel,
+    product_of,
+    weight_gradient_of,
+    windows_of,
+)
 from sycl_dnn.lower.host_recurrence import recurrence_of
 from sycl_dnn.lower.step_graph import Graph, Node
 from sycl_dnn.onednn.apart import is_row_major
@@ -22,12 +28,13 @@ from sycl_dnn.trace.steps import is_kernel
 
 #: Elements that operations other than products read and write up to which one thread was faster
 #: than oneDNN on two, with its submission.
-_MAX_ELEMENTS, _MAX_NORMED, _MAX_COPIED = 1 << 16, 1 << 14, 1 << 14
+_MAX_ELEMENTS, _MAX_NORMED = 1 << 16, 1 << 14
+_STATISTICS = ("mean", "variance")
 _NORMALIZATION_FLAGS = normalization_flags.use_scale | normalization_flags.use_shift
 
 
 def operation_of(graph: Graph, node: Node, factor: int = 1) -> Operation | None:
-    """Return a node as an operation, where constant weights are yet to be packed; else None.
+    """Return a node as an operation, some weights of which are yet to be packed; else None.
 
     ``factor`` is that of the limits.
     """
@@ -37,7 +44,7 @@ def operation_of(graph: Graph, node: Node, factor: int = 1) -> Operation | None:
         return recurrence_of(graph, node)
     if node.row == "inner_product_backward_weights":
         return weight_gradient_of(node)
-    if not node.has_dst:
+    if "dst" not in node.outputs or node.outputs.keys() - {"dst", *_STATISTICS}:
         return None
     if node.row == "reorder":
         return _copy(node, factor)
@@ -51,7 +58,7 @@ def operation_of(graph: Graph, node: Node, factor: int = 1) -> Operation | None:
 
 
 def _copy(node: Node, factor: int) -> Operation | None:
-    copy = copy_of(node.pd) if node.dst.size <= factor * _MAX_COPIED else None
+    copy = copy_of(node.pd) if node.dst.size <= factor * MAX_COPIED else None
     return None if copy is None else Operation("copy", (node.inputs["src"],), (node.dst,), copy)
 
 
@@ -133,10 +140,24 @@ def _layer_norm(node: Node, factor: int) -> Operation | None:
         return None
     *_, n = src.desc.dims
     inputs = src, node.inputs.get("scale"), node.inputs.get("shift")
-    sizes = src.size // n, n
+    statistics = tuple(node.outputs[name] for name in _STATISTICS if name in node.outputs)
+    if not all(_is_row_major(t.desc) for t in statistics):
+        return None
+    sizes = src.size // n, n, int(bool(statistics))
+    is_matrix = len(src.desc.dims) == 2
     return with_post_ops(
-        node, "layer_norm", inputs, sizes, (p["epsilon"],), is_by_channel=len(src.desc.dims) == 2
+        node, "layer_norm", inputs, sizes, (p["epsilon"],), is_matrix, statistics=statistics
     )
+
+
+def _function(node: Node, factor: int) -> Operation | None:
+    src, p = node.inputs["src"], node.params
+    if src.desc != node.dst.desc or not layout.is_dense(src.desc):
+        return None
+    if not _core.Kernel.can_apply(p["algorithm"]):
+        return None
+    first = (p["algorithm"], p["alpha"], p["beta"], -1)
+    return with_post_ops(node, "functions", (src,), (src.size,), (), False, [first])
 
 
 def _is_row_major(desc: MemoryDesc) -> bool:
@@ -149,6 +170,7 @@ _READERS: dict[str, tuple[Callable[[Node, int], Operation | None], int]] = {
     "binary": (_scale, _MAX_ELEMENTS),
     "softmax_forward": (_softmax, _MAX_NORMED),
     "layer_normalization_forward": (_layer_norm, _MAX_NORMED),
+    "eltwise_forward": (_function, _MAX_NORMED),
 }
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from sycl_dnn import _core
@@ -21,6 +22,10 @@ _PLAIN_SUM = (1.0, 0, data_type.undef)
 _COMBINATIONS = frozenset((A.binary_add, A.binary_mul))
 
 
+#: Algorithm, alpha, beta, and the position of another array among those of an operation, or -1.
+Function = tuple[Any, float, float, int]
+
+
 class Operation(NamedTuple):
     """What a node computes: ``data`` follows the arrays in ``_core.Kernel.sequence``."""
 
@@ -33,15 +38,17 @@ class Operation(NamedTuple):
 def with_post_ops(
     node: Node, kind: str, inputs: tuple[Tensor | None, ...], sizes: tuple[int, ...],
     numbers: tuple[float, ...] = (), is_by_channel: bool = True,
+    first: Sequence[Function] = (), statistics: tuple[Tensor, ...] = (),
 ) -> Operation | None:  # fmt: skip
     """Return an operation followed by a node's post-ops; None if it has others.
 
-    ``is_by_channel``: whether a row of the operation has an element of each channel.
+    ``is_by_channel``: whether a row of the operation has an element of each channel. ``first`` are
+    functions before the post-ops, and ``statistics`` results before ``dst``.
     """
     if not has_only_post_ops(node.attr):
         return None
     operands: list[Tensor] = []
-    functions: list[tuple[Any, float, float, int]] = []
+    functions = list(first)
     for i in range(len(node.post_ops)):
         name, args = node.post_ops[i]
         if name == "append_eltwise" and _core.Kernel.can_apply(args[0]):
@@ -60,7 +67,7 @@ def with_post_ops(
     if n_costly and node.dst.size * (1 + n_costly) > _MAX_OF_FUNCTIONS:
         return None
     data = sizes, tuple(functions), numbers
-    return Operation(kind, (*inputs, *operands), (node.dst,), data)
+    return Operation(kind, (*inputs, *operands), (*statistics, node.dst), data)
 
 
 def _operand(node: Node, index: int, name: str, args: Any) -> tuple[Any, Tensor] | None:

@@ -25,12 +25,15 @@ _MAX_OF_FEW_ROWS, _FEW_ROWS = 300_000, 3
 #: Columns below which weights are read row by row if there are few rows; as in
 #: csrc/program/host_weights.hpp.
 _FEW_COLUMNS, _ROWS_FOR_COPIES = 16, 8
+#: Elements that copies read and write at most.
+MAX_COPIED = 1 << 14
 #: Position of the steps of the weights along their inner and outer axis among the sizes.
 _STEPS = {"product": 6, "convolution": 21, "depthwise": 21}
+_UNPACKED = (0, 0)
 
 
 def product_of(graph: Graph, node: Node, factor: int) -> Operation | None:
-    """Return a product or convolution as an operation, constant weights yet to be packed."""
+    """Return a product or convolution as an operation, some weights yet to be packed."""
     is_packable = _has_packable_weights(graph, node)
     factor = factor if is_packable else 1  # others may be copied in each call
     found = _matrix(node, factor) if node.row == "matmul" else _convolution(node, factor)
@@ -43,7 +46,10 @@ def product_of(graph: Graph, node: Node, factor: int) -> Operation | None:
     operation = with_post_ops(node, kind, (node.inputs["src"], node.inputs[PACKABLE], bias), sizes)
     if operation is None or is_packable:
         return operation
-    return _with_plain_weights(graph, node, operation)
+    in_place = _with_plain_weights(graph, node, operation)
+    if in_place is not None or not _is_copyable(graph, node):
+        return in_place
+    return _with_steps(operation, before_packing(graph, node.inputs[PACKABLE]), _UNPACKED)
 
 
 #: Kind, columns of the result, and sizes without the steps of the weights.
@@ -197,6 +203,13 @@ def _has_packable_weights(graph: Graph, node: Node) -> bool:
     return not _are_several(node) and id(storage) in constant_ids(graph)
 
 
+def _is_copyable(graph: Graph, node: Node) -> bool:
+    """Whether weights are few enough for a copy in each call."""
+    source = before_packing(graph, node.inputs[PACKABLE])
+    is_whole = graph.n_writers(source.storage) == 0 and not _are_several(node)
+    return is_whole and source.desc.is_plain and source.size <= MAX_COPIED
+
+
 def _are_several(node: Node) -> bool:
     """Whether matrices of a batch are multiplied by different ones."""
     return node.row == "matmul" and any(n > 1 for n in node.inputs[PACKABLE].desc.dims[:-2])
@@ -239,16 +252,26 @@ def _with_plain_weights(graph: Graph, node: Node, operation: Operation) -> Opera
     # The sizes have steps between the weights of several batches.
     for tensor in (weights,) if is_written or _are_several(node) else (weights, source):
         steps = _steps_of(node, tensor.desc)
-        if steps is not None:
+        if steps is not None and _are_few_copied(operation, tensor, steps):
             return _with_steps(operation, tensor, steps)
     return None
+
+
+def _are_few_copied(operation: Operation, weights: Tensor, steps: tuple[int, int]) -> bool:
+    """Whether loops read weights in place, or copy few (csrc/program/host_weights.hpp)."""
+    is_product, (k_step, n_step) = operation.kind == "product", steps
+    rows, n, k = operation.data[0][:3]
+    is_turned = is_product and k_step == 1 and rows < _ROWS_FOR_COPIES
+    is_wide = n_step == 1 and (n if is_product else weights.shape[0]) >= _FEW_COLUMNS
+    return is_turned or is_wide or (n * k if is_product else weights.size) <= MAX_COPIED
 
 
 def with_packed_weights(
     graph: Graph, node: Node, operation: Operation
 ) -> tuple[Operation, list[Node]]:
-    """Return an operation whose constant weights are packed, and the nodes for that."""
-    if operation.kind not in _STEPS or not _has_packable_weights(graph, node):
+    """Return an operation whose weights are packed, and the nodes for that, if they are not."""
+    at = _STEPS.get(operation.kind)
+    if at is None or operation.data[0][at : at + 2] != _UNPACKED:
         return operation, []
     source = before_packing(graph, node.inputs[PACKABLE])
     rows, n, k = operation.data[0][:3]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Consecutive small primitives, such as the branch of squeeze-and-excitation, as one host task.
+"""Small steps of any program as work of the host: in the caller's thread, or as one host task.
 
 On a CPU, oneDNN submits a host task for each primitive and divides it among threads, which takes
 longer than a product of a few thousand elements.
@@ -16,19 +16,73 @@ from sycl_dnn.lower.host_operations import operation_of
 from sycl_dnn.lower.host_post_ops import Operation
 from sycl_dnn.lower.host_products import with_packed_weights, work_of
 from sycl_dnn.lower.host_recurrence import with_packed_matrices
-from sycl_dnn.lower.step_graph import Graph, Node
+from sycl_dnn.lower.packed_weights import PACKABLE
+from sycl_dnn.lower.step_graph import Graph, Node, node_of, sharing_inputs
+from sycl_dnn.program.segments import live_steps
+from sycl_dnn.program.step_order import AnyStep
+from sycl_dnn.trace.array import Target
+from sycl_dnn.trace.recording import Trace
+from sycl_dnn.trace.steps import Step, is_kernel
+from sycl_dnn.trace.values import Storage, Tensor
 
-#: Factors of the limits, for programs that have no other steps and for runs of several operations:
-#: two threads compute them from the first to the last one, with one submission or none.
+#: Operations that two threads compute.
+_IN_PARTS = frozenset(("product", "weight_gradient", "convolution", "depthwise", "recurrence"))
+#: Factors of the limits, for programs with such and no other steps and for runs of several
+#: operations: with one submission or none.
 _FACTOR_OF_WHOLE, _FACTOR_OF_RUN, _OPERATIONS_OF_RUN = 10, 2, 6
 #: Most multiplications of such programs, and of each step of them if there are more processors, on
 #: which oneDNN is faster.
 _MAX_WHOLE, _MAX_STEP_ON_SEVERAL = 20_000_000, 1_500_000
+#: Larger arrays are read and written by no operation of the host.
+_MOST_ELEMENTS = 1 << 20
+
+
+def on_host(
+    trace: Trace, steps: Sequence[AnyStep], finals: Sequence[Tensor],
+    saved: Iterable[Storage] = (), targets: Mapping[int, Target] | None = None,
+) -> list[AnyStep]:  # fmt: skip
+    """Return the steps of a program that no pass rewrites, the small ones as work of the host.
+
+    Parameters
+    ----------
+    steps : list
+        In order.
+    finals : list of Tensor
+        The results of a call, those with ``targets`` by index in the caller's arrays.
+    saved : collection of Storage
+        Others that a call returns.
+    """
+    if not _has_host(trace) or not any(map(_may_be_small, steps)):
+        return list(steps)
+    storages = [*saved, *(t.storage for t in finals)]
+    nodes = {node_of(step): step for step in live_steps(steps, storages)}
+    graph = Graph(trace, finals, sharing_inputs(finals, targets), list(nodes), storages)
+    run_on_host(graph)
+    return [nodes.get(node) or _step_of(graph, node) for node in graph.nodes]
+
+
+def _step_of(graph: Graph, node: Node) -> AnyStep:
+    (step,) = graph.steps([node])
+    # Packed weights of frozen arrays.
+    step.constant = all(t.storage.constant for t in step.outputs.values())
+    return step
+
+
+def _has_host(trace: Trace) -> bool:
+    return trace.engine.kind is engine_kind.cpu and trace.policy.kernels != "never"
+
+
+def _may_be_small(step: AnyStep) -> bool:
+    """Whether a step is a primitive that does not read or write too much."""
+    if not isinstance(step, Step) or step.primitive is None or is_kernel(step.primitive):
+        return False
+    tensors = (*step.inputs.values(), *step.outputs.values())
+    return max(t.size for t in tensors) <= _MOST_ELEMENTS
 
 
 def run_on_host(graph: Graph) -> None:
-    """Replace consecutive small primitives on a CPU by one host task."""
-    if graph.trace.engine.kind is not engine_kind.cpu or graph.trace.policy.kernels == "never":
+    """Replace small steps on a CPU by work of the host."""
+    if not _has_host(graph.trace):
         return
     # Before changes, after each of which constants would have to be found again.
     runs = [_packed(graph, run) for run in _whole(graph) or list(_runs(graph))]
@@ -43,14 +97,14 @@ def _whole(graph: Graph) -> list[dict[Node, Operation]]:
     if not _has_fast_loops():
         return []
     run: dict[Node, Operation] = {}
-    for node in _variable(graph):
-        operation = _operation_of(graph, node, _FACTOR_OF_WHOLE)
+    for node, operation in _operations(graph, _variable(graph), _FACTOR_OF_WHOLE):
         if operation is None:
             return []
         run[node] = operation
     n_processors = graph.trace.engine.sycl_device.max_compute_units
     most = _MAX_WHOLE if n_processors <= 2 else min(_MAX_WHOLE, _MAX_STEP_ON_SEVERAL * len(run))
-    return [run] if _is_worthwhile(run) and sum(map(work_of, run)) <= most else []
+    is_small = any(o.kind in _IN_PARTS for o in run.values()) and sum(map(work_of, run)) <= most
+    return [run] if is_small and _is_worthwhile(run) else []
 
 
 def _has_fast_loops() -> bool:
@@ -59,8 +113,26 @@ def _has_fast_loops() -> bool:
     return get_effective_cpu_isa().value & bits == bits
 
 
-def _operation_of(graph: Graph, node: Node, factor: int) -> Operation | None:
-    return operation_of(graph, node, factor) if _is_movable(graph, node) else None
+def _operations(
+    graph: Graph, nodes: Iterable[Node], factor: int
+) -> Iterator[tuple[Node, Operation | None]]:
+    """Yield nodes as operations, None if there is none, but no copies that only primitives need."""
+    operations = {
+        n: operation_of(graph, n, factor) if _is_movable(graph, n) else None for n in nodes
+    }
+    for node, operation in operations.items():
+        is_copy = node.row == "reorder" and graph.is_inner(node.dst.storage)
+        if not (is_copy and _is_unread(graph, node.dst.storage, operations)):
+            yield node, operation
+
+
+def _is_unread(graph: Graph, storage: Storage, operations: Mapping[Node, Operation | None]) -> bool:
+    """Whether all readers of a storage are operations that read something else."""
+    readers = [operations.get(node) for node in graph.readers(storage)]
+    return all(
+        o is not None and all(t is None or t.storage is not storage for t in o.inputs)
+        for o in readers
+    )
 
 
 def _variable(graph: Graph) -> Iterator[Node]:
@@ -87,22 +159,27 @@ def _consecutive(
     graph: Graph, nodes: Iterable[Node], factor: int
 ) -> Iterator[dict[Node, Operation]]:
     """Yield sequences of nodes that the host can compute within limits times a factor."""
+    first = next(_variable(graph), None)
     run: dict[Node, Operation] = {}
-    for node in nodes:
-        operation = _operation_of(graph, node, factor)
+    for node, operation in _operations(graph, nodes, factor):
         if operation is not None:
             run[node] = operation
             continue
-        if _is_worthwhile(run):
+        if _is_worthwhile(run, first):
             yield run
         run = {}
-    if _is_worthwhile(run):
+    if _is_worthwhile(run, first):
         yield run
 
 
-def _is_worthwhile(run: Mapping[Node, Operation]) -> bool:
-    """Whether a run has several operations, or a recurrent network."""
-    return len(run) > 1 or any(o.kind == "recurrence" for o in run.values())
+def _is_worthwhile(run: Mapping[Node, Operation], first: Node | None = None) -> bool:
+    """Whether a run has several operations, a recurrent network, or one that nothing precedes.
+
+    The caller's thread computes that; a kernel anyway.
+    """
+    if len(run) > 1 or any(o.kind == "recurrence" for o in run.values()):
+        return True
+    return any(node is first and o.kind != "kernel" for node, o in run.items())
 
 
 def _is_movable(graph: Graph, node: Node) -> bool:
@@ -116,23 +193,36 @@ def _is_movable(graph: Graph, node: Node) -> bool:
 def _packed(
     graph: Graph, run: Mapping[Node, Operation]
 ) -> tuple[dict[Node, Operation], list[Node]]:
-    """Return a run whose constant weights are packed, and the nodes for that."""
+    """Return a run whose weights are packed, and the nodes for that.
+
+    Those of other weights than constants are operations of the run, too.
+    """
+    constants = constant_ids(graph)
     operations: dict[Node, Operation] = {}
     copies: list[Node] = []
     for node, operation in run.items():
         if operation.kind == "recurrence":
-            operations[node], new = with_packed_matrices(graph, operation)
+            packed, new = with_packed_matrices(graph, operation)
         else:
-            operations[node], new = with_packed_weights(graph, node, operation)
+            packed, new = with_packed_weights(graph, node, operation)
+            if new and id(node.inputs[PACKABLE].storage) not in constants:
+                copied = {copy: operation_of(graph, copy) for copy in new}
+                operations |= {copy: o for copy, o in copied.items() if o is not None}
+        operations[node] = packed
         copies += new
     return operations, copies
 
 
 def _replace(graph: Graph, run: Mapping[Node, Operation], copies: Sequence[Node]) -> None:
     *_, last = run
-    graph.insert(copies, before=last)
+    in_run = [n for n in copies if n in run]
+    # The sources of those are arguments; of constants, other nodes of the run may precede.
+    graph.insert(in_run, before=next(n for n in run if n not in in_run))
+    graph.insert([n for n in copies if n not in run], before=last)
     joined = _joined(graph, run)
     joined.fused = [text for n in run for text in (n.row, *n.fused)]
+    if len(run) == 1:
+        joined.fused = last.fused
     joined.refused = [text for n in run for text in n.refused]
     graph.insert([joined], before=last)
     graph.drop(run)
@@ -160,7 +250,17 @@ def _joined(graph: Graph, run: Mapping[Node, Operation]) -> Node:
         names = [f"{i}:src_{j}" for j in range(len(operation.inputs))]
         names += [f"{i}:dst_{j}" for j in range(len(operation.outputs))]
         rows.append((operation.kind, tuple(map(place_of, names)), *operation.data))
-    return Node(None, inputs, outputs, primitive=host_sequence(rows))
+    name = "host_sequence" if len(run) > 1 else next(iter(run)).row
+    parts = [_named(node, operation) for node, operation in run.items()]
+    return Node(None, inputs, outputs, primitive=host_sequence(rows, name, parts))
+
+
+def _named(node: Node, operation: Operation) -> tuple[str, str, bool, list[str]]:
+    """Return what profiles say of an operation: name, implementation, names of its arrays."""
+    names = {t.storage: name for name, t in (node.inputs | node.outputs).items()}
+    arrays = (*operation.inputs, *operation.outputs)
+    arguments = ["" if t is None else names.get(t.storage, PACKABLE) for t in arrays]
+    return node.row, "+".join(["host", *node.fused]), node.inserted, arguments
 
 
 def _read_from_outside(graph: Graph, run: Mapping[Node, Operation]) -> Iterator[str]:

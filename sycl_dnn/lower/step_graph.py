@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from sycl_dnn.onednn import dtypes, shared_descriptors
+from sycl_dnn.trace.array import Target
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.steps import ArrayStep, Meaning, Step, is_kernel
 from sycl_dnn.trace.values import Storage, Tensor
@@ -132,6 +133,11 @@ def node_of(step: Step | ArrayStep) -> Node:
     return Node(pd, inputs, outputs, pd.parameters, inserted=planned.inserted)
 
 
+def sharing_inputs(finals: Sequence[Tensor], targets: Mapping[int, Target] | None) -> list[Tensor]:
+    """Return the results whose targets, by index, share memory with an input of the call."""
+    return [finals[i] for i, t in (targets or {}).items() if t.overlaps or t.in_place]
+
+
 def has_only_post_ops(attr: Any) -> bool:
     """Whether an attribute sets only post-ops and the floating-point mode."""
     return all(name in ("set_post_ops", "set_fpmath_mode") for name, _ in attr.calls)
@@ -221,14 +227,14 @@ class Graph:
 
     def __init__(
         self, trace: Trace, finals: Sequence[Tensor], locked: Sequence[Tensor] = (),
-        nodes: Sequence[Node] | None = None,
+        nodes: Sequence[Node] | None = None, kept: Iterable[Storage] = (),
     ) -> None:  # fmt: skip
         self.trace = trace
         #: Increases with every change; cached facts have their revision.
         self.revision = 0
         self._facts: dict[Any, tuple[int, Any]] = {}
         self.finals: list[Tensor] = []
-        self._kept: set[Storage] = set()
+        self._kept = set(kept)
         self.add_finals(finals)
         self._locked = {t.storage for t in locked}
         self._readers: _Users = {}

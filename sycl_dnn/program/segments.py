@@ -10,13 +10,14 @@ import numpy as np
 
 from sycl_dnn import _core
 from sycl_dnn._dpnp import place, usm_array
+from sycl_dnn.onednn.shared_descriptors import shared
 from sycl_dnn.program.donation import IN_PLACE
 from sycl_dnn.program.host_copies import host_copy
 from sycl_dnn.program.step_order import AnyStep, lifetimes, needs_of
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.array import Target
 from sycl_dnn.trace.recording import Trace
-from sycl_dnn.trace.steps import ArrayStep, Step, is_kernel
+from sycl_dnn.trace.steps import ArrayStep, Planned, Step, is_kernel
 from sycl_dnn.trace.values import MixedTraces, Storage, Tensor
 
 # --- Memory planning: intermediate values with disjoint lifetimes share memory
@@ -287,7 +288,10 @@ class Segment:
         if scratchpad is not None:
             desc, offset = scratchpad
             args.append((_core.argument_id("scratchpad"), self._add(("arena", 0, offset, desc))))
-        return step.primitive, args
+        primitive = step.primitive
+        if isinstance(primitive, Planned):
+            primitive = shared.primitive(primitive.primitive_desc, primitive.inserted)
+        return primitive, args
 
     def _value(self, tensor: Tensor) -> int:
         storage = tensor.storage

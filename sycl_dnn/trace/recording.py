@@ -29,6 +29,7 @@ from sycl_dnn.trace.steps import (
     Layout,
     NeedsAnotherDevice,
     Out,
+    Planned,
     Step,
 )
 from sycl_dnn.trace.trace_state import TraceState
@@ -218,7 +219,7 @@ class Trace(TraceState):
             pd = self.descriptor("reorder", {"src": src.desc, "dst": dst.desc}, attr)
         except errors.Unimplemented as error:
             raise NeedsAnotherDevice("reorder", error) from None
-        return Step(self.primitive_of(pd, inserted), {"src": src}, {"dst": dst})
+        return Step(Planned(pd, inserted), {"src": src}, {"dst": dst})
 
     def plain(self, tensor: Tensor) -> Tensor:
         """Return the tensor in a layout that arrays have; not on the tape."""
@@ -344,7 +345,7 @@ class Trace(TraceState):
         workspace = pd.desc_of("workspace")
         if workspace and "workspace" not in args and "workspace" not in results:
             results["workspace"] = self._workspace(workspace)
-        self._add(Step(self.primitive_of(pd), args, results))
+        self._add(Step(Planned(pd), args, results))
         results = {name: _canonical(t) for name, t in results.items()}
         entry = Entry(row, dict(inputs), results, params, args, pd)
         entry.has_post_ops = attr is not None and any(c[0] == "set_post_ops" for c in attr.calls)

@@ -46,11 +46,11 @@ def describe(shape: tuple[int, ...], dtype: str, requested: Layout) -> _core.Mem
 
 
 class Planned:
-    """A primitive of a compiled function, created if it is still needed after all passes."""
+    """A primitive that is created if the host or passes leave it in a program."""
 
     __slots__ = ("inserted", "primitive_desc")
 
-    def __init__(self, pd: _core.PrimitiveDesc, inserted: bool) -> None:
+    def __init__(self, pd: _core.PrimitiveDesc, inserted: bool = False) -> None:
         self.primitive_desc = pd
         self.inserted = inserted
 

@@ -231,10 +231,6 @@ class TraceState:
         """
         return shared_descriptors.new(self.engine, row, params, attr, prefer)
 
-    def primitive_of(self, pd: _core.PrimitiveDesc, inserted: bool = False) -> Any:
-        """Return the primitive of a step; ``inserted`` as for ``Primitive``."""
-        return _core.Primitive(pd, inserted)
-
     def check_place(self, value: Any) -> None:
         """Raise ExecutionPlacementError for an array that is not on the queue of the call."""
         array = value.get_array() if hasattr(value, "get_array") else value

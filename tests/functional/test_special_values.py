@@ -425,9 +425,10 @@ def test_docstrings_describe_the_fast_mode(start):
 
 def test_set_nan_is_part_of_every_key(queue):
     x = dpnp.asarray([[[[nan, -1.0], [2.0, 1.0]]]], dtype="f4", sycl_queue=queue)
+    x = dpnp.tile(x, (1, 64, 32, 32))  # few elements are computed by the host, which keeps NaN
 
     def pool(x):
-        return F.max_pool2d(x, 2)
+        return F.max_pool2d(x, 2)[0, 0, 0, :1]
 
     compiled, planned = sycl_dnn.compile(pool), sycl_dnn.plan(pool, x)
     calls = (pool, compiled, lambda x: sycl_dnn.vjp(pool, x)[0])

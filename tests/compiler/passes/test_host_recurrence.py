@@ -54,8 +54,11 @@ def test_recurrent_networks_are_one_step(
         )
         return y, *(last if isinstance(last, tuple) else (last,))
 
-    report = _rows(run, on_queue(n_steps, n, channels), ["host_sequence"])
-    assert any("gru" in f or "lstm" in f or "rnn" in f for f in report.parts[0].fused)
+    is_one = n_layers == 1 and not bidirectional
+    row = {"lstm": "lstm_forward", "gru": "lbr_gru_forward"}.get(kind, "vanilla_rnn_forward")
+    report = _rows(run, on_queue(n_steps, n, channels), [row if is_one else "host_sequence"])
+    assert report.parts[0].implementation == "host"
+    assert is_one or row in report.parts[0].fused
 
 
 def test_states_that_are_arguments_are_left_alone(on_queue):

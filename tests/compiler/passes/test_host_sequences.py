@@ -306,13 +306,15 @@ def test_setting_leaves_everything_to_onednn(on_queue):
         sycl_dnn.set_kernels("auto")
 
 
-def test_profile_names_the_host(on_queue):
+def test_profiles_name_each_step(on_queue):
     w, x = on_queue(8, 8), on_queue(2, 8)
     compiled = sycl_dnn.compile(lambda x: F.linear(F.relu(F.linear(x, w)), w))
     compiled(x)
     with sycl_dnn.profile(wait=True) as profile:
         compiled(x)
-    assert [(r.name, r.implementation) for r in profile.records] == [("host_sequence", "host")]
+    records = [(r.name, r.implementation) for r in profile.records]
+    assert records == [("matmul", "host+relu"), ("matmul", "host")]
+    assert [t.argument for t in profile.records[0].tensors] == ["src", "weights", "dst"]
 
 
 def test_several_threads_share_a_program(on_queue):

@@ -112,18 +112,20 @@ def test_depthwise_convolutions_of_signals_are_those_of_images(function, dtype, 
         y = function(x, w, b, 2, 1, groups=32)
     names = [r.implementation for r in profile.records if "convolution" in r.name]
     if queue.sycl_device.is_cpu and cpu_has_avx512():
-        assert all("dw" in n for n in names)
+        assert all("dw" in n or n == "host" for n in names)
     assert float(F.astype(y, "float32").asnumpy()[0, 0, 5]) == (5 if function is F.conv1d else 3)
 
 
 def test_the_faster_implementation_of_depthwise_convolutions_is_chosen(queue):
     """Compiled functions keep the choice when they append to it."""
-    x, w = (dpnp.ones(s, dtype="f4", sycl_queue=queue) for s in ((2, 32, 9, 9), (32, 1, 3, 3)))
+    shapes = (1, 32, 39, 39), (32, 1, 3, 3)  # too many elements for the caller's thread
+    x, w = (dpnp.ones(s, dtype="f4", sycl_queue=queue) for s in shapes)
     frozen = sycl_dnn.freeze(w)
     run = sycl_dnn.compile(lambda x: F.relu(F.conv2d(x, frozen, groups=32)))
     with sycl_dnn.profile() as profile:
         ys = F.conv2d(x, w, groups=32), run(x)
-    names = [r.implementation for r in profile.records if "convolution" in r.name]
+    runs = [r for r in profile.records if "convolution" in r.name and r.kind == "primitive"]
+    names = [r.implementation for r in runs]
     if queue.sycl_device.is_cpu:
         assert [n.startswith("jit_dw") for n in names] == [True, True]
     for y in ys:
@@ -134,7 +136,7 @@ WIDE = """
 import dpnp, sycl_dnn
 from sycl_dnn import functional as F
 queue = sycl_dnn.default_queue("cpu")
-x, w = (dpnp.ones(s, dtype="f4", sycl_queue=queue) for s in ((1, 32, 9, 9), (32, 32, 3, 3)))
+x, w = (dpnp.ones(s, dtype="f4", sycl_queue=queue) for s in ((1, 32, 20, 20), (32, 32, 3, 3)))
 with sycl_dnn.profile() as profile:
     y, pullback = sycl_dnn.vjp(lambda x: F.conv2d(x, w, dilation=2, padding=2), x)
     pullback(y)

@@ -78,7 +78,7 @@ def test_the_algorithm_depends_only_on_sizes(queue):
 @pytest.mark.cpu  # their implementations
 @pytest.mark.parametrize(("rows", "is_gemm"), [(1, True), (16, False)])
 def test_one_row_reads_large_weights_by_gemm(rows, is_gemm, queue):
-    _, (x, w, bias) = _values(rows, 256, 128, queue)
+    _, (x, w, bias) = _values(rows, 1280, 640, queue)
     F.linear(x, w, bias)
     with sycl_dnn.profile() as profile:
         F.linear(x, w, bias)

@@ -104,7 +104,8 @@ def test_frozen_weights_are_packed_once(kind, queue):
     function = getattr(F, kind)
     expected = to_numpy(function(x, hx, params)[0])
     for _ in range(2):
-        np.testing.assert_allclose(to_numpy(function(x, hx, frozen)[0]), expected, rtol=1e-6)
+        result = to_numpy(function(x, hx, frozen)[0])  # by the host, in another order
+        np.testing.assert_allclose(result, expected, 1e-5, 1e-6)
     packed = [dict(f.packed) for f in frozen]
     longer = dpnp.concatenate([x, x])
     function(longer, hx, frozen)

@@ -13,15 +13,15 @@ from sycl_dnn import onednn as dnnl
 
 @pytest.mark.parametrize("wait", [False, True])
 def test_a_known_sequence(ones, wait):
-    x, w = ones(2, 8, 16, 16), ones(16, 8, 3, 3)
+    x, w = ones(2, 8, 42, 42), ones(16, 8, 3, 3)  # the host computes smaller ones
     with sycl_dnn.profile(wait=wait) as p:
         F.tanh(F.conv2d(x, w))
     assert names(p) == ["convolution_forward", "eltwise_forward"]
     conv = next(r for r in p.records if r.kind == "primitive" and r.name == "convolution_forward")
     assert [(t.argument, t.dtype, t.shape) for t in conv.tensors] == [
-        ("src", "f32", (2, 8, 16, 16)),
+        ("src", "f32", (2, 8, 42, 42)),
         ("weights", "f32", (16, 8, 3, 3)),
-        ("dst", "f32", (2, 16, 14, 14)),
+        ("dst", "f32", (2, 16, 40, 40)),
     ]
     assert all(t.layout for t in conv.tensors)
     assert conv.implementation
@@ -104,7 +104,8 @@ def test_compiled_functions_plans_and_submissions(ones):
     products = [r for r in p.records if r.kind == "primitive" and not r.inserted]
     assert len(products) == 5
     assert {r.name for r in products} <= {"matmul", "inner_product_forward"}
-    assert ["relu" in r.attributes for r in products] == [True, True, False, False, False]
+    texts = [f"{r.attributes} {r.implementation}" for r in products]  # the latter by the host
+    assert ["relu" in text for text in texts] == [True, True, False, False, False]
 
 
 def test_graphs(timed, ones):
