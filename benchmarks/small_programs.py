@@ -4,7 +4,8 @@
     python benchmarks/small_programs.py [--path TORCH]
 
 A difference scheme of 40 steps on 64 points with its gradient, a training step of a network of
-three layers with Adam, and single functions of 64 numbers; medians in microseconds, two threads.
+three layers with Adam and its parts, and single functions of few numbers; medians in microseconds,
+two threads.
 TORCH is a folder with PyTorch, if it is not installed.
 """
 
@@ -27,6 +28,10 @@ from sycl_dnn import nn, optim
 N_STEPS, N_POINTS, N_CALLS = 40, 64, 60
 WAVE = np.sin(np.linspace(0, 2 * np.pi, N_POINTS, endpoint=False)).astype("f4")
 BATCH = np.random.default_rng(0).standard_normal((64, 5)).astype("f4")
+ROWS, WEIGHTS, IMAGE, KERNEL = (
+    np.random.default_rng(1).standard_normal(shape).astype("f4")
+    for shape in ((32, 16), (24, 16), (1, 3, 8, 8), (4, 3, 3, 3))
+)
 LAYERS = ((4, 16), (16, 16), (16, 1))
 
 
@@ -77,10 +82,18 @@ def ours() -> dict[str, float]:
     def training_step() -> None:
         _, *trained[:] = train(*trained)
 
+    value_and_grad = sycl_dnn.value_and_grad(lambda net: F.mse_loss(net(x), y))
+    image, rows, w, kernel = (dpnp.asarray(a) for a in (IMAGE, ROWS, WEIGHTS, KERNEL))
     return {
         "gradient of the scheme": median(lambda: gradient(viscosity, wave), wait),
         "the same, compiled": median(lambda: compiled(viscosity, wave), wait),
         "training step, compiled": median(training_step, wait),
+        "value and gradient of its network": median(lambda: value_and_grad(net), wait),
+        "its network": median(lambda: net(x), wait),
+        "linear": median(lambda: F.linear(rows, w), wait),
+        "layer_norm": median(lambda: F.layer_norm(rows, (16,)), wait),
+        "conv2d": median(lambda: F.conv2d(image, kernel, padding=1), wait),
+        "max_pool2d": median(lambda: F.max_pool2d(image, 2), wait),
         "mul": median(lambda: F.mul(wave, wave), wait),
         "exp": median(lambda: F.exp(wave), wait),
         "softmax": median(lambda: F.softmax(wave, 0), wait),
@@ -113,11 +126,24 @@ def torchs(path: str | None) -> dict[str, float]:
         torch.nn.functional.mse_loss(net(x), y).backward()
         adam.step()
 
+    def value_and_grad() -> None:
+        net.zero_grad()
+        torch.nn.functional.mse_loss(net(x), y).backward()
+
+    from torch.nn import functional as f
+
+    image, rows, w, kernel = (torch.from_numpy(a) for a in (IMAGE, ROWS, WEIGHTS, KERNEL))
     of_gradient = median(gradient)
     return {
         "gradient of the scheme": of_gradient,
         "the same, compiled": of_gradient,
         "training step, compiled": median(training_step),
+        "value and gradient of its network": median(value_and_grad),
+        "its network": median(lambda: net(x)),
+        "linear": median(lambda: f.linear(rows, w)),
+        "layer_norm": median(lambda: f.layer_norm(rows, (16,))),
+        "conv2d": median(lambda: f.conv2d(image, kernel, padding=1)),
+        "max_pool2d": median(lambda: f.max_pool2d(image, 2)),
         "mul": median(lambda: wave * wave),
         "exp": median(lambda: torch.exp(wave)),
         "softmax": median(lambda: torch.softmax(wave, 0)),

@@ -75,8 +75,8 @@ PartitionSequence make_sequence(const py::list &rows) {
 ArrayTypes make_array_types(const py::object &ndarray, const py::object &usm_ndarray,
                             const py::object &carried, const py::object &frozen,
                             std::vector<py::object> memory, const py::object &recorded,
-                            const py::object &seed) {
-    return {ndarray, usm_ndarray, carried, frozen, std::move(memory), recorded, seed};
+                            const py::object &seed, const py::object &opened) {
+    return {ndarray, usm_ndarray, carried, frozen, std::move(memory), recorded, seed, opened};
 }
 
 std::shared_ptr<CallTable> make_call_table(const ArrayTypes &types) {
@@ -103,6 +103,10 @@ py::object call_table(CallTable &table, PyObject *const *args) {
 
 py::object call_reverse(ReverseCall &call, PyObject *const *args) {
     return call.call(args[0], args[1]);
+}
+
+py::object call_plan(CallPlan &plan, PyObject *const *args) {
+    return run_plan(native<ArrayTypes>(args[0]), plan, args[1], args[2], args[3]);
 }
 
 void use_huge_pages(const py::object &queue, const py::object &memory, bool is_fresh) {
@@ -148,7 +152,7 @@ void bind_calls(py::module_ &m) {
     py::class_<ArrayTypes>(m, "ArrayTypes", "The Python classes of the arrays in calls.")
         .def(py::init(&make_array_types), py::arg("ndarray"), py::arg("usm_ndarray"),
              py::arg("carried"), py::arg("frozen"), py::arg("memory"), py::arg("recorded"),
-             py::arg("seed"));
+             py::arg("seed"), py::arg("opened"));
     py::class_<CallPoint>(m, "CallPoint", "What a user's function has called so far.")
         .def(py::init<>())
         .def("forget", [](CallPoint &point) { point.forget(); }, "Remove the calls after it.");
@@ -174,11 +178,17 @@ void bind_calls(py::module_ &m) {
         .def_static("exist", &WatchedSpans::exist, "Return whether any span is watched.")
         .def_static("note_write", &WatchedSpans::note_write, py::arg("begin"), py::arg("end"),
                     "Record that a span of addresses is written.");
-    py::class_<CallPlan, shared_ptr<CallPlan>>(
-        m, "CallPlan", "A program or sequence, with the allocations and results of a call.")
-        .def(py::init(&make_call_plan), py::arg("program"), py::arg("reads"), py::arg("n_arrays"),
+    py::class_<CallPlan, shared_ptr<CallPlan>> plan(
+        m, "CallPlan", "A program or sequence, with the allocations and results of a call.");
+    plan.def(py::init(&make_call_plan), py::arg("program"), py::arg("reads"), py::arg("n_arrays"),
              py::arg("blanks"), py::arg("constants"), py::arg("captured"), py::arg("form"),
              py::arg("kept") = py::tuple(), py::arg("numbers") = py::list());
+    add_fast_method<CallPlan, 4, &call_plan>(
+        plan, "run",
+        "run(self: sycl_dnn._core.CallPlan, types: sycl_dnn._core.ArrayTypes, kept: object, "
+        "arguments: list, numbers: list) -> object\n\n"
+        "Run a call with these arguments and floats and return its results, or NotImplemented if "
+        "constants are not there yet. ``kept`` as for ``ReverseCall.call``.");
     py::class_<ReverseCall> reverse(m, "ReverseCall", "Repeats the reverse pass of a plan.");
     reverse.def(py::init<ArrayTypes, shared_ptr<CallPlan>>(), py::arg("types"), py::arg("plan"))
         .def("remember", &ReverseCall::remember, py::arg("dy"), py::arg("arrays"),

@@ -22,6 +22,7 @@ struct Names {
     PyObject *token = PyUnicode_InternFromString("_token");
     PyObject *data = PyUnicode_InternFromString("data");
     PyObject *dtype = PyUnicode_InternFromString("dtype");
+    PyObject *serial = PyUnicode_InternFromString("_sycl_dnn_serial");
 };
 const Names &names() {
     static const auto *instance = new Names;
@@ -121,7 +122,44 @@ void CallKey::add(py::handle value) {
     if (is_exactly(value, types.frozen)) return add_frozen(value);
     if (is_exactly(value, types.carried)) return add_carried(value);
     if (is_exactly(value, types.seed)) return add_seed(value);
-    is_known = add_scalar(value);
+    is_known = add_scalar(value) || add_container(value);
+}
+
+void CallKey::add_fixed(py::handle value) {
+    PyObject *const object = value.ptr();
+    if (PyTuple_CheckExact(object)) return add_sequence(value, 'T', &CallKey::add_fixed);
+    is_known &= PyUnicode_CheckExact(object) || PyLong_CheckExact(object) || PyBool_Check(object) ||
+                object == Py_None;
+    add(value);
+}
+
+bool CallKey::add_container(py::handle value) {
+    const auto open = [&] {
+        auto node =
+            py::reinterpret_steal<py::object>(PyObject_CallOneArg(types.opened.ptr(), value.ptr()));
+        if (!node) PyErr_Clear();  // Python raises it again
+        return node && PyTuple_Check(node.ptr()) ? node : py::object();
+    };
+    const py::object node = open();
+    if (!node) return false;
+    const auto field = [&](Py_ssize_t i) { return py::handle(PyTuple_GET_ITEM(node.ptr(), i)); };
+    const py::handle metadata = field(1), children = field(2);
+    if (!PyTuple_Check(children.ptr()) && !PyList_Check(children.ptr())) return false;
+    add_tag('M');
+    // Forms of modules have numbers: an entry must not keep what they hold alive.
+    if (PyObject *serial = PyObject_GetAttr(metadata.ptr(), names().serial)) {
+        add_integer(py::reinterpret_steal<py::object>(serial));
+        // What is new in each call would let no call be repeated.
+        const py::object again = keeps ? open() : node;
+        if (!again || PyTuple_GET_ITEM(again.ptr(), 1) != metadata.ptr()) return false;
+    } else {
+        PyErr_Clear();
+        add_object(field(0));
+        add_fixed(metadata);
+    }
+    add_fixed(field(3));
+    add_sequence(children, 'T', &CallKey::add);
+    return is_known;
 }
 
 void CallKey::add_float(double value) {

@@ -22,6 +22,8 @@ struct ArrayTypes {
     std::vector<py::object> memory;  // dpctl.memory classes, in order of precedence
     py::object recorded;             // RecordedTensor, a value of a function that is recorded
     py::object seed;                 // Seed: `dtype`, `array(queue)`; its value is not in keys
+    // tree.opened: class, metadata, children and order of a container such as a module, or None.
+    py::object opened;
     // Arguments of usm_ndarray's constructor. Not a static variable: its initialization may let
     // another thread run, which would wait for it.
     py::tuple keywords = py::make_tuple("dtype", "buffer", "strides");
@@ -87,7 +89,9 @@ class CallKey {
     void add_float(double value);
     void add_ndarray(py::handle value);
     void add_seed(py::handle value);
-    bool add_scalar(py::handle value);  // of NumPy, or an array without axes; else false
+    bool add_container(py::handle value);  // false if it is none
+    void add_fixed(py::handle value);      // strings and integers, also in tuples
+    bool add_scalar(py::handle value);     // of NumPy, or an array without axes; else false
     void add_carried(py::handle value);
     void add_frozen(py::handle value);
     void add_recorded(py::handle value);

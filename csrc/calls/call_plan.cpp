@@ -6,6 +6,8 @@
 #include <sycl/sycl.hpp>
 
 #include "base/dpctl_api.hpp"
+#include "base/fast_method.hpp"
+#include "base/fork.hpp"
 #include "engine/in_flight.hpp"
 #include "program/run_program.hpp"
 
@@ -78,6 +80,23 @@ CallFrame::CallFrame(CallKey &&key, py::handle k)
       out(std::move(key.out)),
       kind(k) {}
 
+CallFrame::CallFrame(py::handle of_arrays, py::handle of_arguments, const std::vector<double> &n,
+                     py::handle k)
+    : numbers(n), kind(k) {
+    for (const py::handle array : py::reinterpret_borrow<py::sequence>(of_arrays))
+        arrays.push_back(PyBytes_CheckExact(array.ptr())
+                             ? py::object()
+                             : py::reinterpret_borrow<py::object>(array));
+    for (const py::handle argument : py::reinterpret_borrow<py::sequence>(of_arguments))
+        arguments.push_back(py::reinterpret_borrow<py::object>(argument));
+}
+
+void CallFrame::add_frozen(py::handle by_number) {
+    if (by_number.is_none()) return;
+    for (const auto &[number, value] : by_number.cast<py::dict>())
+        frozen.emplace_back(number.cast<size_t>(), py::reinterpret_borrow<py::object>(value));
+}
+
 bool submit_call(const ArrayTypes &types, const CallPlan &plan, const Stream &stream,
                  ResultPool &pool, CallFrame &frame) {
     stream.flight->prune_if_cheap();
@@ -104,6 +123,20 @@ py::object results_of(const ArrayTypes &types, const CallPlan &plan, const CallF
         return carried_dtype.is_none() ? ndarray : types.carried(ndarray, carried_dtype);
     };
     return plan.form.build(array, frame.arguments);
+}
+
+py::object run_plan(const ArrayTypes &types, const CallPlan &plan, py::handle kept,
+                    py::handle arguments, py::handle numbers) {
+    refuse_after_fork();
+    const auto fields = py::reinterpret_borrow<py::tuple>(kept);
+    const py::object stream = fields[0], pool = fields[1], kind = fields[2];
+    const py::object arrays = fields[3];
+    CallFrame frame(arrays, arguments, numbers.cast<std::vector<double>>(), kind);
+    frame.add_frozen(fields[4]);
+    if (!submit_call(types, plan, native<Stream>(stream.ptr()), native<ResultPool>(pool.ptr()),
+                     frame))
+        return py::reinterpret_borrow<py::object>(Py_NotImplemented);
+    return results_of(types, plan, frame);
 }
 
 }  // namespace sycl_dnn

@@ -53,6 +53,11 @@ struct CallFrame {
     py::handle kind;                                    // memory class of the results
 
     CallFrame(CallKey &&key, py::handle kind);
+    // `arrays` may have the bytes of seeds, which are among the arguments.
+    CallFrame(py::handle arrays, py::handle arguments, const std::vector<double> &numbers,
+              py::handle kind);
+    // Frozen arrays by number, or None.
+    void add_frozen(py::handle by_number);
 };
 
 // Fills in the arrays of the program and submits it; false if Python must prepare something first.
@@ -60,5 +65,10 @@ bool submit_call(const ArrayTypes &types, const CallPlan &plan, const Stream &st
                  ResultPool &pool, CallFrame &frame);
 // The result of the call.
 py::object results_of(const ArrayTypes &types, const CallPlan &plan, const CallFrame &frame);
+
+// A call whose plan Python has found; NotImplemented if it must prepare something first. `kept` is
+// what `ReverseCall::call` takes.
+py::object run_plan(const ArrayTypes &types, const CallPlan &plan, py::handle kept,
+                    py::handle arguments, py::handle numbers);
 
 }  // namespace sycl_dnn

@@ -57,17 +57,14 @@ py::object ReverseCall::call(py::handle saved, py::handle dy) const {
     if (!key.is_known || std::find(keys.begin(), keys.end(), key.bytes) == keys.end())
         return missed;
     const auto fields = py::reinterpret_borrow<py::tuple>(saved);
-    const py::object stream = fields[0], pool = fields[1], kind = fields[2], frozen = fields[4];
+    const py::object stream = fields[0], pool = fields[1], kind = fields[2];
     const Stream &native_stream = native<Stream>(stream.ptr());
     const auto *queue = static_cast<const sycl::queue *>(key.queue);
     if (!(*queue == queue_of(native_stream.queue))) return missed;
     CallFrame frame(std::move(key), kind);
     for (const py::handle array : fields[3].cast<py::tuple>())
         frame.arrays.push_back(py::reinterpret_borrow<py::object>(array));
-    if (!frozen.is_none())
-        for (const auto &[number, value] : frozen.cast<py::dict>())
-            frame.frozen.emplace_back(number.cast<size_t>(),
-                                      py::reinterpret_borrow<py::object>(value));
+    frame.add_frozen(fields[4]);
     if (!submit_call(types, *plan, native_stream, native<ResultPool>(pool.ptr()), frame))
         return missed;
     return results_of(types, *plan, frame);

@@ -80,6 +80,7 @@ ARRAY_TYPES = ArrayTypes(
     memory=list(KINDS.values()),
     recorded=RecordedTensor,
     seed=Seed,
+    opened=tree.opened,
 )
 #: The names of arrays in annotations.
 _ARRAYS = frozenset(("dpnp.ndarray", "ArrayLike", "Tensor", "Array"))

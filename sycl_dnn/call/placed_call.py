@@ -9,7 +9,7 @@ from typing import Any
 
 from sycl_dnn.call import arguments
 from sycl_dnn.call.arguments import Collected
-from sycl_dnn.call.call_plan import call_plan_of, results
+from sycl_dnn.call.call_plan import call_plan_of, numbered
 from sycl_dnn.call.captures import Check, nothing_captured
 from sycl_dnn.program.executable import Executable
 from sycl_dnn.program.place import place_of
@@ -55,8 +55,8 @@ class Plan:
         self.n_results = len(executable.results) if n_results is None else n_results
         self.call_plan = None
         if repeats:
-            returned = form.build(results(self.n_results))
-            self.call_plan = call_plan_of(executable, returned)
+            leaves = numbered(form, range(self.n_results))
+            self.call_plan = call_plan_of(executable, form.structure, leaves)
 
     def arrays(self, placed: PlacedCall, held: Sequence[Any]) -> list[Any]:
         """Return the executable's arguments: the arrays of a call, and those that are ``held``."""
@@ -113,6 +113,14 @@ class PlacedCall:
 
     def run(self, plan: Plan, held: Sequence[Any] = ()) -> Any:
         """Submit; return what the function returns."""
+        if plan.call_plan is not None and plan.reverse is None and self.out is None:
+            arrays, call = plan.arrays(self, held), self.call
+            kept = self.stream, pool_of(self.queue), self.kind, arrays, call.frozen
+            result = plan.call_plan.run(
+                arguments.ARRAY_TYPES, kept, call.objects, list(call.numbers)
+            )
+            if result is not NotImplemented:
+                return result
         return self.results(plan, self.registers(plan, held))
 
     def remember(

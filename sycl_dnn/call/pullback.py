@@ -9,10 +9,11 @@ from typing import Any
 import dpnp
 from dpnp.exceptions import ExecutionPlacementError
 
+from sycl_dnn import tree
 from sycl_dnn._core import ReverseCall
 from sycl_dnn.call.arguments import ARRAY_TYPES, kind_of
 from sycl_dnn.call.both_passes import Differentiated, check_seed
-from sycl_dnn.call.call_plan import call_plan_of, results
+from sycl_dnn.call.call_plan import call_plan_of, numbered
 from sycl_dnn.call.placed_call import PlacedCall
 from sycl_dnn.call.recorded_calls import HeldPlan
 from sycl_dnn.onednn import dtypes
@@ -130,8 +131,9 @@ class Differential(HeldPlan):
     def __init__(self, both: Differentiated, is_recorded: bool) -> None:
         super().__init__(both.forward, both.form, is_recorded)
         self.both = both
-        gradients = both.nested(results(len(both.reverse.results)))
-        plan = call_plan_of(both.reverse, gradients, returns_given=False)
+        nested = tree.Structure(tuple, None, both.input_form.structure.children)
+        gradients = numbered(both.input_form, both.gradient_of)
+        plan = call_plan_of(both.reverse, nested, gradients, returns_given=False)
         self.again = None if plan is None else ReverseCall(ARRAY_TYPES, plan)
         single = both.seed_form.is_single and len(both.seed_tensors) == 1
         is_read_alone = min(both.reverse.results, default=0) > 0

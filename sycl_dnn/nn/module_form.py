@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -10,6 +11,8 @@ from typing import Any, NamedTuple
 import dpnp
 
 from sycl_dnn.trace.module_arrays import ModuleArray, represented
+
+_SERIALS = itertools.count()
 
 
 class Copies:
@@ -54,8 +57,8 @@ class Form:
     """Everything in a module except its arrays; equal forms compute the same."""
 
     __slots__ = (
-        "_hash", "attributes", "constants", "held", "is_opaque", "is_simple", "is_written", "key",
-        "names", "nodes", "root",
+        "_hash", "_sycl_dnn_serial", "attributes", "constants", "held", "is_opaque", "is_simple",
+        "is_written", "key", "names", "nodes", "root",
     )  # fmt: skip
 
     def __init__(self, walk: Any) -> None:
@@ -79,6 +82,8 @@ class Form:
             walk.is_lasting and not walk.is_opaque and not any(node.makers for node in self.nodes)
         )
         self._hash = hash((self.key, self.constants))
+        #: A number that no other form has: it stands for the form in ``_core.CallTable``.
+        self._sycl_dnn_serial = next(_SERIALS)
         #: The module that last had this form.
         self.root: Callable[[], Any] = weakref.ref(walk.root)
 

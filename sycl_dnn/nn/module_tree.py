@@ -404,7 +404,8 @@ def unflatten(form: Form, leaves: Iterable[Any]) -> Any:
     modules = [object.__new__(node.kind) for node in form.nodes]
     copies = Copies(leaf_values, modules, form.attributes)
     for module, node in zip(modules, form.nodes, strict=True):
-        attrs: dict[str, Any] = dict(node.fixed)
+        attrs = module.__dict__
+        attrs.update(node.fixed)
         for name, maker in node.makers.items():
             attrs[name] = maker(copies)
         attrs["_parameters"] = _chosen(node.parameters, leaf_values)
@@ -414,7 +415,6 @@ def unflatten(form: Form, leaves: Iterable[Any]) -> Any:
         attrs["_lent"] = {}
         if is_traced:
             attrs["_is_traced"] = True
-        module.__dict__.update(attrs)
     bypassed.copied(form, modules[0], is_traced)
     if copies.lent:
         _record_lent(form, copies)
@@ -443,7 +443,9 @@ def _places(form: Form, modules: Sequence[Any]) -> list[tuple[dict[str, Any], st
 
 
 def _chosen(numbers: dict[str, int | None], values: Sequence[Any]) -> dict[str, Any]:
-    return {name: None if n is None else values[n] for name, n in numbers.items()}
+    return (
+        {name: None if n is None else values[n] for name, n in numbers.items()} if numbers else {}
+    )
 
 
 def replaced(value: Any, swap: Callable[[Any], Any]) -> Any:
