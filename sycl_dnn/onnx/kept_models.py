@@ -130,6 +130,8 @@ def _fills(data: bytes, span: tuple[int, int], array: np.ndarray) -> bool:
 def _is_at(data: bytes, start: int, array: np.ndarray) -> bool:
     raw = array.reshape(-1).view(np.uint8)
     view = np.frombuffer(data, np.uint8)[start : start + raw.size]
+    if view.size == raw.size and view.ctypes.data == raw.ctypes.data:
+        return True
     parts = range(0, raw.size, _PART)
     return view.size == raw.size and all(
         (view[i : i + _PART] == raw[i : i + _PART]).all() for i in parts

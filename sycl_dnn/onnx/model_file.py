@@ -27,6 +27,7 @@ from onnx import (
 
 from sycl_dnn.errors import InvalidArguments
 from sycl_dnn.onnx.operator_registry import MICROSOFT, find
+from sycl_dnn.onnx.wire_format import without_values
 
 #: Newest supported version of ONNX's operator set.
 NEWEST = 28
@@ -35,6 +36,9 @@ _DEPTH = 32
 #: Maximum number of nodes once functions are replaced by theirs.
 _MOST_NODES = 2**20
 _BATCH_NORM_STATISTICS = (3, 4)
+#: Bytes of values that are read where they are in the file.
+_LONG = 1 << 12
+Values = dict[str, memoryview]
 #: Types whose raw data is that of an array.
 _PLAIN: dict[int, str] = {
     TensorProto.FLOAT: "<f4",
@@ -89,7 +93,11 @@ def content_of(source: Any) -> tuple[bytes | onnx.ModelProto, Path | None]:
 
 def read(content: bytes | onnx.ModelProto, folder: Path | None) -> ModelFile:
     """Read a model, which may be overwritten, with external data from a folder."""
-    model = content if isinstance(content, onnx.ModelProto) else _parsed(content)
+    values: Values = {}
+    if isinstance(content, onnx.ModelProto):
+        model = content
+    else:
+        model, values = _parsed(content)
     _check_names(model)
     _check_counts(model)
     _rename_extensions(model)
@@ -97,7 +105,7 @@ def read(content: bytes | onnx.ModelProto, folder: Path | None) -> ModelFile:
     for tensor in _tensors(model):
         is_whole &= tensor.data_location != TensorProto.EXTERNAL
         _resolve(tensor, folder)
-    parameters, buffers = _extracted_weights(model)
+    parameters, buffers = _extracted_weights(model, values)
     structure = _checked(model).SerializeToString(deterministic=True)
     return ModelFile(structure, parameters, buffers, is_whole)
 
@@ -110,11 +118,24 @@ def _tensors(model: onnx.ModelProto) -> Iterator[TensorProto]:
             yield from (a.t for a in node.attribute if a.type == onnx.AttributeProto.TENSOR)
 
 
-def _parsed(content: bytes) -> onnx.ModelProto:
+def _parsed(content: bytes) -> tuple[onnx.ModelProto, Values]:
+    """Return a model without its long initializers' values, and these by name.
+
+    The parser would copy them twice.
+    """
+    short, spans = without_values(content, _LONG)
     try:
-        return onnx.load_model_from_string(content)
+        model = onnx.load_model_from_string(short)
+        tensors = model.graph.initializer
+        found = {t.name: (t, span) for t, span in zip(tensors, spans, strict=False) if span}
+        are_apart = all(t.data_type in _PLAIN and not t.data_location for t, _ in found.values())
+        if len(spans) != len(tensors) or len({t.name for t in tensors}) != len(tensors):
+            are_apart = False
+        if not are_apart and short is not content:
+            return onnx.load_model_from_string(content), {}
     except (DecodeError, UnicodeDecodeError, ValueError) as error:
         raise wrong(f"the file must be an ONNX model, got {error}") from None
+    return model, {name: memoryview(content)[slice(*s)] for name, (_, s) in found.items()}
 
 
 def _graphs(graph: onnx.GraphProto, depth: int = 0) -> Iterator[onnx.GraphProto]:
@@ -233,9 +254,13 @@ def _nbytes(tensor: TensorProto) -> int:
     return int(-(-math.prod(tensor.dims) * bits // 8))
 
 
-def to_array(tensor: TensorProto) -> np.ndarray:
-    """Return the values of a tensor, whose size is validated before memory is allocated."""
-    n, raw = math.prod(tensor.dims), tensor.raw_data  # a copy, each time it is read
+def to_array(tensor: TensorProto, values: Any = None) -> np.ndarray:
+    """Return the values of a tensor, whose size is validated before memory is allocated.
+
+    ``values`` are its bytes if it lacks them.
+    """
+    n = math.prod(tensor.dims)
+    raw = tensor.raw_data if values is None else values  # a copy, each time it is read
     n_typed = 0 if raw else max(len(getattr(tensor, f)) for f in (
         "float_data", "int32_data", "int64_data", "double_data", "uint64_data", "string_data"
     ))  # fmt: skip
@@ -254,7 +279,7 @@ def to_array(tensor: TensorProto) -> np.ndarray:
 
 
 def _extracted_weights(
-    model: onnx.ModelProto,
+    model: onnx.ModelProto, values: Values
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """Turn floating-point initializers into graph inputs, and return them."""
     graph = model.graph
@@ -265,14 +290,17 @@ def _extracted_weights(
     names = [t.name for t in graph.initializer]
     if len(set(names)) != len(names) or "" in names:
         raise wrong("initializers must have names, each its own")
-    parameters, buffers, remaining = {}, {}, []
+    parameters: dict[str, np.ndarray] = {}
+    buffers: dict[str, np.ndarray] = {}
+    remaining = []
     for tensor in graph.initializer:
         if not _is_weight(tensor) or tensor.name in on_host:
+            if tensor.name in values:
+                tensor.raw_data = bytes(values[tensor.name])
             remaining.append(tensor)
-        elif tensor.name in statistics:
-            buffers[tensor.name] = to_array(tensor)
         else:
-            parameters[tensor.name] = to_array(tensor)
+            group = buffers if tensor.name in statistics else parameters
+            group[tensor.name] = to_array(tensor, values.get(tensor.name))
     inputs = [i for i in graph.input if i.name not in set(names)]
     inputs += [
         helper.make_tensor_value_info(

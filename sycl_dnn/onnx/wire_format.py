@@ -35,6 +35,48 @@ def places(data: bytes) -> dict[str, Span]:
     return found
 
 
+def without_values(data: bytes, least: int) -> tuple[bytes, list[Span | None]]:
+    """Return a model without the long values of its initializers, and where those are, in order.
+
+    Parameters
+    ----------
+    data : bytes
+    least : int
+        Bytes of values that are left out; only those in one field.
+    """
+    models = [(before, span) for field, before, span in _entries(data, (0, len(data)))
+              if field == _GRAPH]  # fmt: skip
+    if len(models) != 1:  # the parser would join them
+        return data, []
+    ((before, graph),) = models
+    view, place = memoryview(data), graph[0]
+    pieces: list[bytes | memoryview] = []
+    spans: list[Span | None] = []
+    for field, start, tensor in _entries(data, graph):
+        if field != _INITIALIZER:
+            continue
+        values = [(b, s) for number, b, s in _entries(data, tensor) if number == _VALUES[0]]
+        spans.append(None)
+        if len(values) == 1 and values[0][1][1] - values[0][1][0] >= least:
+            ((of_values, found),) = values
+            spans[-1] = found
+            rest = view[tensor[0] : of_values], view[found[1] : tensor[1]]
+            pieces += [view[place:start], _length(_INITIALIZER, sum(map(len, rest))), *rest]
+            place = tensor[1]
+    pieces.append(view[place : graph[1]])
+    head = view[:before], _length(_GRAPH, sum(map(len, pieces)))
+    return b"".join([*head, *pieces, view[graph[1] :]]), spans
+
+
+def _length(field: int, n: int) -> bytes:
+    """Return what precedes a field of n bytes."""
+    numbers = [field << 3 | _BYTES]
+    while n > 127:
+        numbers.append(n & 127 | 128)
+        n >>= 7
+    return bytes([*numbers, n])
+
+
 def _note(
     data: bytes, owner: dict[int, Span], name: int, tensor: dict[int, Span], found: dict[str, Span]
 ) -> None:
@@ -50,15 +92,21 @@ def _last(data: bytes, span: Span) -> dict[int, Span]:
 
 def _fields(data: bytes, span: Span) -> Iterator[tuple[int, Span]]:
     """Yield number, and start and end, of each field of bytes in a message."""
+    return ((field, found) for field, _, found in _entries(data, span))
+
+
+def _entries(data: bytes, span: Span) -> Iterator[tuple[int, int, Span]]:
+    """Yield number, place, and start and end of the content, of each field of bytes."""
     place, end = span
     while place < end:
+        before = place
         key, place = _number(data, place, end)
         kind = key & 7
         if kind == _BYTES:
             n, place = _number(data, place, end)
             if place + n > end:
                 return
-            yield key >> 3, (place, place + n)
+            yield key >> 3, before, (place, place + n)
             place += n
         elif kind == _NUMBER:
             _, place = _number(data, place, end)
