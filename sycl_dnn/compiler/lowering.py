@@ -28,7 +28,11 @@ from sycl_dnn.compiler.passes.fusing import fuse, sum_in_place
 from sycl_dnn.compiler.passes.joined_launches import join_launches
 from sycl_dnn.compiler.passes.kernel_fusion import fuse_kernels
 from sycl_dnn.compiler.passes.lone_functions import keep_nan
-from sycl_dnn.compiler.passes.product_operands import pack_for_few_rows, read_in_place
+from sycl_dnn.compiler.passes.product_operands import (
+    pack_for_few_rows,
+    read_in_place,
+    scale_results,
+)
 from sycl_dnn.compiler.passes.turned_reorders import turn_copies
 from sycl_dnn.compiler.passes.wider_values import (
     interleave_short_rows,
@@ -57,6 +61,7 @@ PASSES: tuple[Pass, ...] = (
     merge_gates,
     clean,
     fold,
+    scale_results,
     fuse,
     join_products,
     read_in_place,

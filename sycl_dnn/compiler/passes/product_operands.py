@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 from sycl_dnn import _core
+from sycl_dnn._core import algorithm
+from sycl_dnn.compiler.post_ops import with_post_ops
 from sycl_dnn.compiler.rebuilding import misfit, origin, rebuilt
 from sycl_dnn.lower.constant_storages import constant_ids
 from sycl_dnn.lower.packed_weights import PACKABLE
-from sycl_dnn.lower.step_graph import Graph, Node, Refusal
+from sycl_dnn.lower.step_graph import Graph, Node, Refusal, has_only_post_ops, moved
 from sycl_dnn.trace.values import Tensor
 
 #: Name component of the implementations that read strided batches correctly.
@@ -18,11 +20,11 @@ def read_in_place(graph: Graph) -> None:
     """Remove copies whose only purpose is to make matrices contiguous."""
     for node in graph.walk():
         for name in ("src", "weights"):
-            if node.row == "matmul" and _STRIDED_IMPL in node.pd.impl_info:
-                replacement = _without_copy(graph, node, name)
-                if replacement is not None:
-                    graph.replace([], replacement, at=node)
-                    node = replacement
+            if node.row != "matmul" or _STRIDED_IMPL not in node.pd.impl_info:
+                continue
+            while (replacement := _without_copy(graph, node, name)) is not None:  # or its copy
+                graph.replace([], replacement, at=node)
+                node = replacement
 
 
 def _without_copy(graph: Graph, node: Node, name: str) -> Node | None:
@@ -45,7 +47,9 @@ def _without_copy(graph: Graph, node: Node, name: str) -> Node | None:
     writer = graph.writer(source)
     if writer is not None:
         writer.refused = [r for r in writer.refused if not r.startswith("reorder:")]
-    return node.with_pd(pd, inputs=inputs, fused=[*node.fused, f"{name} read in place"])
+    label = f"{name} read in place"
+    fused = [text for text in node.fused if text != label]
+    return node.with_pd(pd, inputs=inputs, fused=[*fused, label])
 
 
 def _is_by_rows(tensor: Tensor) -> bool:
@@ -56,6 +60,67 @@ def _is_by_rows(tensor: Tensor) -> bool:
     steps.sort()
     nested = all(s * n <= t for (s, n), (t, _) in zip(steps, steps[1:], strict=False))
     return nested and 1 in tensor.desc.strides[-2:]
+
+
+# --- Operands times a number
+
+
+def scale_results(graph: Graph) -> None:
+    """Multiply products by the numbers by which their operands are multiplied.
+
+    Exporters scale queries and keys, which would otherwise be written once more.
+    """
+    constants = constant_ids(graph)
+    for node in graph.walk():
+        if node.row != "matmul" or not node.has_dst or "bias" in node.inputs:
+            continue
+        if not has_only_post_ops(node.attr) or len(node.post_ops):
+            continue
+        scaled = [_scaled(graph, node, name) for name in ("src", "weights")]
+        found = [s for s in scaled if s is not None and id(s[0].dst.storage) not in constants]
+        if found:
+            _scale_result(graph, node, found)
+
+
+def _scaled(graph: Graph, node: Node, name: str) -> tuple[Node, Node, str] | None:
+    """Return the multiplication by a number that an operand is, or a copy of, and its reader."""
+    reader, writer = node, graph.writer(node.inputs[name])
+    if writer is not None and writer.row == "reorder" and not writer.attr.calls:
+        if len(writer.inputs) > 1 or not _is_read_once(graph, writer):
+            return None
+        reader, name, writer = writer, "src", graph.writer(writer.inputs["src"])
+    if writer is None or writer.row != "eltwise_forward" or not _is_read_once(graph, writer):
+        return None
+    p, src = writer.params, writer.inputs["src"]
+    is_factor = p["algorithm"] is algorithm.eltwise_linear and p["beta"] == 0
+    is_alone = not writer.attr.calls and src.desc == writer.dst.desc
+    if not is_factor or not is_alone or graph.is_written_between(src.storage, writer, reader):
+        return None
+    return writer, reader, name
+
+
+def _is_read_once(graph: Graph, node: Node) -> bool:
+    storage = node.dst.storage
+    return graph.is_inner(storage) and graph.n_readers(storage) == 1 and not graph.is_locked(node)
+
+
+def _scale_result(graph: Graph, node: Node, found: list[tuple[Node, Node, str]]) -> None:
+    post_ops, factor = _core.PostOps(), 1.0
+    for product, _, _ in found:
+        factor *= product.params["alpha"]
+    post_ops.append_eltwise(algorithm.eltwise_linear, factor, 0.0)
+    attr = with_post_ops(node.attr, post_ops)
+    pd = rebuilt(graph.trace.engine, node, attr)
+    if isinstance(pd, Refusal) or misfit(pd, node, node.inputs):
+        return
+    if pd.desc_of("dst") != node.dst.desc:
+        return
+    for product, reader, name in found:
+        src, read = product.inputs["src"], reader.inputs[name]
+        offset = read.offset - product.dst.offset + src.offset
+        graph.rewire(reader, {**reader.inputs, name: moved(read, src.storage, offset)})
+        graph.drop([product])
+    graph.replace([], node.with_pd(pd, fused=[*node.fused, "factors of operands"]), at=node)
 
 
 # --- Packing of constant weights for products with one or two rows

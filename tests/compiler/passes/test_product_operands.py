@@ -62,3 +62,27 @@ def test_residuals_and_integers_stay_correct(make):
     result, accuracy = sycl_dnn.quantize(sycl_dnn.compile(function), [(x, z)])
     assert accuracy[0].relative < 0.05, str(accuracy[0])
     assert result(x, z).shape == (1, 48)
+
+
+def _heads(x, n):
+    return F.permute(F.reshape(x, (2, x.shape[1], n, x.shape[2] // n)), (0, 2, 1, 3))
+
+
+def test_factors_of_operands_are_those_of_the_product(make):
+    w, x, mask = make(96, 32) / 6, make(2, 20, 32), make(20, 20)
+
+    def attention(x):
+        q, k, v = (_heads(t, 4) for t in F.chunk(F.linear(x, w), 3, -1))
+        scores = F.matmul(q * 0.6, F.transpose(k * 0.6, -2, -1)) + mask
+        return F.matmul(F.softmax(scores, -1), v)
+
+    report = compiled_as_eager(attention, x, passes={"run_on_host": False})
+    rows = [p.row for p in report.parts]
+    assert sum("factors of operands" in p.fused for p in report.parts) == 1
+    assert "eltwise_forward" not in rows
+    assert rows.count("reorder") <= 1
+    # The factor comes before the sum; what is read elsewhere, or a result, is still computed.
+    compiled_as_eager(lambda a, b: (F.matmul(a * 3.0, b) + b, a * 3.0), *(make(9, 9),) * 2)
+    compiled_as_eager(lambda a, b: F.relu(F.matmul(a * 3.0, b * -2.0)), *(make(9, 9),) * 2)
+    compiled_as_eager(lambda a, b: F.matmul((a * 3.0)[:, 1:5], b[1:5]), *(make(9, 9),) * 2)
+    compiled_as_eager(lambda a, b: F.linear(a * 3.0, b, b[0]), *(make(9, 9),) * 2)
