@@ -8,6 +8,7 @@
 #include "calls/call_table.hpp"
 #include "calls/captured_reads.hpp"
 #include "calls/host_arrays.hpp"
+#include "calls/kept_boxes.hpp"
 #include "calls/reverse_call.hpp"
 #include "engine/huge_pages.hpp"
 #include "graph/graph_sequence.hpp"
@@ -120,6 +121,13 @@ void use_huge_pages(const py::object &queue, const py::object &memory, bool is_f
 }  // namespace
 
 void bind_calls(py::module_ &m) {
+    const char *const kept =
+        "Return the positions of boxes (n, 4), by decreasing score, that non-maximum suppression "
+        "keeps, at most ``most``.";
+    m.def("kept_boxes", &kept_boxes<float>, py::arg("boxes").noconvert(), py::arg("bound"),
+          py::arg("most"), kept);
+    m.def("kept_boxes", &kept_boxes<double>, py::arg("boxes"), py::arg("bound"), py::arg("most"),
+          kept);
     m.def("host_copy", &host_copy, py::arg("type"), py::arg("array"),
           "Return a NumPy array with the values of a usm_ndarray (``type``), whose memory the CPU "
           "can access "

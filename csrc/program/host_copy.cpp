@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "program/host_copy.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/errors.hpp"
+#include "program/second_thread.hpp"
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -133,10 +135,40 @@ HostCopy::HostCopy(const std::string &from, const std::string &to, std::vector<a
 void HostCopy::run(void *const *addresses) const {
     const auto *from = static_cast<const char *>(addresses[0]);
     auto *to = static_cast<char *>(addresses[1]);
-    const auto [inner, src_step, dst_step] = axes.back();
-    std::vector<int64_t> position(axes.size() - 1, 0);
+    int64_t n_elements = 1;
+    for (const axis &a : axes) n_elements *= a[0];
+    const auto [n, src_step, dst_step] = axes.front();
+    const int64_t n_parts = std::clamp<int64_t>(n_elements / elements_of_part, 1, n);
+    SecondThread::each(n_parts, [&](int64_t i) {
+        const int64_t begin = i * n / n_parts;
+        std::vector<axis> part = axes;
+        part[0][0] = (i + 1) * n / n_parts - begin;
+        copy(part, from + begin * src_step * src_size, to + begin * dst_step * dst_size);
+    });
+}
+
+// Rows of the source are adjacent, not those of the destination: a few elements of each at a time,
+// since whole columns would not stay in the cache.
+void HostCopy::transpose(const axis &outer, const axis &inner, const char *from, char *to) const {
+    for (int64_t first = 0; first < outer[0]; first += elements_of_row) {
+        const int64_t n = std::min(elements_of_row, outer[0] - first);
+        const char *x = from + first * src_size;
+        char *y = to + first * outer[2] * dst_size;
+        for (int64_t i = 0; i < inner[0]; ++i)
+            copy_row(x + i * inner[1] * src_size, y + i * inner[2] * dst_size, n, 1, outer[2]);
+    }
+}
+
+void HostCopy::copy(const std::vector<axis> &axes, const char *from, char *to) const {
+    const axis &inner = axes.back();
+    const size_t n_axes = axes.size();
+    const bool is_turned = n_axes > 1 && inner[1] != 1 && axes[n_axes - 2][1] == 1;
+    std::vector<int64_t> position(n_axes - (is_turned ? 2 : 1), 0);
     for (;;) {
-        copy_row(from, to, inner, src_step, dst_step);
+        if (is_turned)
+            transpose(axes[n_axes - 2], inner, from, to);
+        else
+            copy_row(from, to, inner[0], inner[1], inner[2]);
         size_t i = position.size();
         for (; i > 0; --i) {
             const auto &[n, src_stride, dst_stride] = axes[i - 1];

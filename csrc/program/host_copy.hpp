@@ -29,6 +29,12 @@ class HostCopy : public HostWork {
     using row = void (*)(const void *src, void *dst, int64_t n, int64_t src_step, int64_t dst_step);
 
   private:
+    // What is worth a second thread, and what is copied of a row at a time.
+    static constexpr int64_t elements_of_part = 8192, elements_of_row = 16;
+
+    void copy(const std::vector<axis> &axes, const char *from, char *to) const;
+    void transpose(const axis &outer, const axis &inner, const char *from, char *to) const;
+
     row copy_row;
     int64_t src_size, dst_size;  // bytes of an element
     std::vector<axis> axes;

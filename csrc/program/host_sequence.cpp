@@ -87,17 +87,27 @@ void multiply_rows(const operation &o, const Product &p, float *const *arrays, c
     }
 }
 
-// A product of few rows, by columns.
-void multiply_few_rows(const operation &o, const Product &p, float *const *arrays,
-                       const float *src) {
-    constexpr int64_t group = 64;
-    in_parts((p.n + group - 1) / group, p.rows * p.k * group, [&](int64_t begin, int64_t end) {
-        const int64_t first = begin * group, n = std::min(p.n, end * group) - first;
-        std::vector<float *> of_columns(arrays, arrays + o.arrays.size());
-        for (size_t i = 2; i < of_columns.size(); ++i)
-            if (of_columns[i]) of_columns[i] += first;
-        const Weights weights(arrays[1] + first * p.n_step, p.k_step, p.n_step, n, p.k, p.rows);
-        multiply_rows(o, p, of_columns.data(), src, 0, weights, n, 0, p.rows);
+// A product by panels of columns, whose weights stay in the cache of a processor: of few rows, so
+// that there are parts for two threads.
+void multiply_panels(const operation &o, const Product &p, float *const *arrays, const float *src) {
+    const int64_t width = p.rows < 4 ? 64 : 256, rows_of_line = p.rows < 48 ? 4 : 12;
+    const int64_t n_panels = std::max<int64_t>(1, p.n / width);
+    const int64_t n_lines = (p.rows + rows_of_line - 1) / rows_of_line;
+    const int64_t work = std::min(p.rows, rows_of_line) * std::min(p.n, width) * p.k;
+    in_parts(n_panels * n_lines, work, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end;) {
+            const int64_t panel = i / n_lines, line = i % n_lines;
+            const int64_t last_line = std::min(n_lines, line + end - i);
+            const int64_t first = panel * width;
+            const int64_t n = (panel == n_panels - 1 ? p.n : first + width) - first;
+            std::vector<float *> of_columns(arrays, arrays + o.arrays.size());
+            for (size_t j = 2; j < of_columns.size(); ++j)
+                if (of_columns[j]) of_columns[j] += first;
+            const Weights weights(arrays[1] + first * p.n_step, p.k_step, p.n_step, n, p.k, p.rows);
+            multiply_rows(o, p, of_columns.data(), src, 0, weights, n, line * rows_of_line,
+                          std::min(p.rows, last_line * rows_of_line));
+            i += last_line - line;
+        }
     });
 }
 
@@ -107,7 +117,8 @@ void multiply(const operation &o, float *const *arrays) {
     Product p(o);
     if (!n_axes) {
         const float *src = p.adjacent(arrays[0]);
-        if (p.rows < 4) return multiply_few_rows(o, p, arrays, src);
+        if (p.rows < 4 || (p.n_step == 1 && p.n >= host_rows::least_columns))
+            return multiply_panels(o, p, arrays, src);
         const Weights weights(arrays[1], p.k_step, p.n_step, p.n, p.k, p.rows);
         return in_parts((p.rows + 3) / 4, 4 * p.n * p.k, [&](int64_t begin, int64_t end) {
             const int64_t last = std::min(4 * end, p.rows);
@@ -140,20 +151,25 @@ void differentiate_weights(const operation &o, float *const *arrays) {
 
 // --- Rows
 
+// Multiplications that take about as long as an element of a row.
+constexpr int64_t work_of_element = 8;
+
 // Calls f with the index of each row of a result, and memory for it.
 template <class F>
-void by_row(const operation &o, float *const *arrays, int64_t rows, int64_t n, F f) {
-    Tile tile(n, n);
-    for (int64_t r = 0; r < rows;) {
-        f(r, tile.next());
-        if (++r == rows || !tile.room()) tile.finish(o, arrays, (r - tile.count()) * n, n);
-    }
+void by_row(const operation &o, float *const *arrays, int64_t rows, int64_t n, int64_t work, F f) {
+    in_parts(rows, work_of_element * work, [&](int64_t begin, int64_t end) {
+        Tile tile(n, n);
+        for (int64_t r = begin; r < end;) {
+            f(r, tile.next());
+            if (++r == end || !tile.room()) tile.finish(o, arrays, (r - tile.count()) * n, n);
+        }
+    });
 }
 
 // arrays: src, operands, dst. sizes: batches, rows, columns.
 void average(const operation &o, float *const *arrays) {
     const int64_t rows = o.sizes[1], n = o.sizes[2];
-    by_row(o, arrays, o.sizes[0], n, [&](int64_t batch, float *y) {
+    by_row(o, arrays, o.sizes[0], n, rows * n, [&](int64_t batch, float *y) {
         host_rows::fast().mean_of_rows(arrays[0] + batch * rows * n, rows, n, y);
     });
 }
@@ -162,16 +178,23 @@ void average(const operation &o, float *const *arrays) {
 void scale(const operation &o, float *const *arrays) {
     const int64_t rows = o.sizes[1], n = o.sizes[2];
     const auto multiply_by = host_rows::fast().combination_of(dnnl_binary_mul);
-    by_row(o, arrays, o.sizes[0] * rows, n, [&](int64_t r, float *y) {
+    by_row(o, arrays, o.sizes[0] * rows, n, n, [&](int64_t r, float *y) {
         std::memcpy(y, arrays[0] + r * n, n * sizeof *y);
         multiply_by(y, arrays[1] + r / rows * n, n);
     });
 }
 
 // arrays: src, operands, dst. sizes: rows, columns.
+void apply_functions(const operation &o, float *const *arrays) {
+    const int64_t n = o.sizes[1];
+    by_row(o, arrays, o.sizes[0], n, n,
+           [&](int64_t r, float *y) { copy_numbers(arrays[0] + r * n, n, y); });
+}
+
+// arrays: src, operands, dst. sizes: rows, columns.
 void normalize_powers(const operation &o, float *const *arrays) {
     const int64_t n = o.sizes[1];
-    by_row(o, arrays, o.sizes[0], n,
+    by_row(o, arrays, o.sizes[0], n, n,
            [&](int64_t r, float *y) { host_rows::fast().softmax(arrays[0] + r * n, n, y); });
 }
 
@@ -180,7 +203,7 @@ void normalize_powers(const operation &o, float *const *arrays) {
 void normalize_rows(const operation &o, float *const *arrays) {
     const int64_t n = o.sizes[1];
     float *const *statistics = o.sizes[2] ? arrays + o.arrays.size() - 3 : nullptr;
-    by_row(o, arrays, o.sizes[0], n, [&](int64_t r, float *y) {
+    by_row(o, arrays, o.sizes[0], n, n, [&](int64_t r, float *y) {
         const auto [mean, variance] = host_rows::fast().normalize(
             arrays[0] + r * n, n, o.numbers[0], arrays[1], arrays[2], y);
         if (!statistics) return;
@@ -189,15 +212,24 @@ void normalize_rows(const operation &o, float *const *arrays) {
     });
 }
 
-// The functions alone. arrays: src, operands, dst. sizes: elements.
-void apply_functions(const operation &o, float *const *arrays) {
-    constexpr int64_t most = 512;
-    for (int64_t i = 0; i < o.sizes[0]; i += most) {
-        const int64_t n = std::min(most, o.sizes[0] - i);
-        Tile tile(n, n);
-        copy_numbers(arrays[0] + i, n, tile.next());
-        tile.finish(o, arrays, i, n);
-    }
+// arrays: sources, dst. sizes: rows, step of dst; for each source elements of a row and its step.
+void join(const operation &o, float *const *arrays) {
+    const size_t n_sources = o.arrays.size() - 1;
+    const int64_t step = o.sizes[1];
+    in_parts(o.sizes[0], step, [&](int64_t begin, int64_t end) {
+        for (int64_t r = begin; r < end; ++r) {
+            float *y = arrays[n_sources] + r * step;
+            for (size_t i = 0; i < n_sources; ++i) {
+                const int64_t n = o.sizes[2 + 2 * i];
+                const float *x = arrays[i] + r * o.sizes[3 + 2 * i];
+                if (n < 64)
+                    copy_numbers(x, n, y);
+                else
+                    std::memcpy(y, x, n * sizeof *y);
+                y += n;
+            }
+        }
+    });
 }
 
 using operation_runner = void (*)(const operation &, float *const *arrays);
@@ -214,11 +246,13 @@ const operation_kind operation_kinds[] = {
     {"convolution", 4, n_window_sizes, 0, convolve},
     {"depthwise", 4, n_window_sizes, 0, convolve_depthwise},
     {"maximum", 2, n_window_sizes, 0, find_greatest},
+    {"transposed", 4, n_window_sizes, 0, convolve_transposed},
     {"mean", 2, 3, 0, average},
     {"scale", 3, 3, 0, scale},
+    {"functions", 2, 2, 0, apply_functions},
+    {"join", 2, 4, 0, join},
     {"softmax", 2, 2, 0, normalize_powers},
     {"layer_norm", 4, 3, 1, normalize_rows},
-    {"functions", 2, 1, 0, apply_functions},
     {"recurrence", 7, n_recurrence_sizes, 0, recur},
 };
 
@@ -253,7 +287,9 @@ int64_t work_of(const operation &o) {
         for (size_t i = Product::n_sizes; i + 4 <= o.sizes.size(); i += 4) work *= o.sizes[i];
         return work;
     }
-    return o.kind == "convolution" || o.kind == "depthwise" ? work_of_windows(o) : 0;
+    const bool has_windows =
+        o.kind == "convolution" || o.kind == "depthwise" || o.kind == "transposed";
+    return has_windows ? work_of_windows(o) : 0;
 }
 
 }  // namespace

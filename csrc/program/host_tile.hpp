@@ -27,31 +27,36 @@ class Tile {
 
     // Memory for the next `count` rows, no more than there is room for.
     float *next(int64_t count = 1) { return rows + (n_rows += count) * step - count * step; }
+    // The last rows do not count.
+    void drop(int64_t count) { n_rows -= count; }
     int64_t room() const { return most - n_rows; }
 
     // Applies the functions, and writes the rows from an element of the result on, `dst_step`
     // apart.
     void finish(const HostSequence::operation &o, float *const *arrays, int64_t at,
                 int64_t dst_step) {
+        if (step != n)  // functions of columns that do not count would take most of the time
+            for (int64_t r = 1; r < n_rows; ++r)
+                for (int64_t j = 0; j < n; ++j) rows[r * n + j] = rows[r * step + j];
         for (const HostSequence::function &f : o.functions)
             if (f.operand < 0)
-                f.apply(rows, n_rows * step, f.alpha, f.beta);
+                f.apply(rows, n_rows * n, f.alpha, f.beta);
             else
                 for (int64_t r = 0; r < n_rows; ++r)
-                    f.combine(rows + r * step,
-                              arrays[f.operand] + (f.alpha ? at + r * dst_step : 0), n);
+                    f.combine(rows + r * n, arrays[f.operand] + (f.alpha ? at + r * dst_step : 0),
+                              n);
         float *y = arrays[o.arrays.size() - 1] + at;
-        if (step == n && dst_step == n)
+        if (dst_step == n)
             std::memcpy(y, rows, n_rows * n * sizeof *y);
         else
-            for (int64_t r = 0; r < n_rows; ++r) copy_numbers(rows + r * step, n, y + r * dst_step);
+            for (int64_t r = 0; r < n_rows; ++r) copy_numbers(rows + r * n, n, y + r * dst_step);
         n_rows = 0;
     }
 
     int64_t count() const { return n_rows; }
 
   private:
-    static constexpr int64_t elements = 2048;
+    static constexpr int64_t elements = 4096;
 
     int64_t n, step, most, n_rows = 0;
     float *rows;

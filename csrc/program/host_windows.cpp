@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "program/host_rows.hpp"
 #include "program/host_tile.hpp"
@@ -72,22 +73,48 @@ struct Windows {
 };
 static_assert(sizeof(Windows) == n_window_sizes * sizeof(int64_t));
 
-// Copies a window, with 0 for pixels outside the source.
-void gather(const Windows &w, const float *x, int64_t row, int64_t column, float *y) {
-    const int64_t first = w.columns.first(column), last = w.columns.last(column);
-    const int64_t n_row = w.columns.size * w.channels;
-    std::fill_n(y, w.rows.size * n_row, 0.0f);
-    const bool is_joined = w.columns.dilation == 1 && w.src_steps[2] == w.channels;
-    for (int64_t i = w.rows.first(row); i < w.rows.last(row); ++i) {
-        const float *from = x + w.place(w.rows.source(row, i), w.columns.source(column, first));
-        float *to = y + i * n_row + first * w.channels;
-        if (is_joined && first < last)
-            copy_numbers(from, (last - first) * w.channels, to);
-        else
-            for (int64_t j = first; j < last; ++j, to += w.channels)
-                copy_numbers(from + (j - first) * w.columns.dilation * w.src_steps[2], w.channels,
-                             to);
-    }
+// The elements that an axis lacks before and after those of the source.
+std::pair<int64_t, int64_t> missing(const Windows::axis &a) {
+    const int64_t last = a.source(a.n_results - 1, a.size - 1);
+    return {std::max<int64_t>(0, a.padding), std::max<int64_t>(0, last - a.n + 1)};
+}
+
+// A copy of the source with 0 around it, whose windows `w` then has; three pixels may follow each.
+const float *padded(Windows &w, const float *x) {
+    const auto [above, below] = missing(w.rows);
+    const auto [left, right] = missing(w.columns);
+    const int64_t height = w.rows.n + above + below, width = w.columns.n + left + right;
+    const int64_t n_line = width * w.channels, n_columns = w.columns.n, n_rows = w.rows.n;
+    const int64_t slack = 3 * w.columns.stride * w.channels;
+    float *const copy = scratch(2, w.batches * height * n_line + slack).data();
+    const auto &steps = w.src_steps;
+    in_parts(w.batches * height, n_line, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+            float *y = copy + i * n_line;
+            const int64_t row = i % height - above;
+            if (row < 0 || row >= n_rows) {
+                std::fill_n(y, n_line, 0.0f);
+                continue;
+            }
+            const float *from = x + i / height * steps[0] + row * steps[1];
+            y = std::fill_n(y, left * w.channels, 0.0f);
+            if (steps[2] == w.channels)
+                std::memcpy(y, from, n_columns * w.channels * sizeof *y);
+            else
+                for (int64_t c = 0; c < n_columns; ++c)
+                    copy_numbers(from + c * steps[2], w.channels, y + c * w.channels);
+            std::fill_n(y + n_columns * w.channels, right * w.channels, 0.0f);
+        }
+    });
+    std::fill_n(copy + w.batches * height * n_line, slack, 0.0f);
+    w.rows.padding -= above;
+    w.columns.padding -= left;
+    w.rows.n = height;
+    w.columns.n = width;
+    w.src_steps[0] = height * n_line;
+    w.src_steps[1] = n_line;
+    w.src_steps[2] = w.channels;
+    return copy;
 }
 
 // Calls f with the first of some pixels, the step between them, their number, the elements before
@@ -138,14 +165,16 @@ void by_channel(const HostSequence::operation &o, float *const *arrays, F f) {
     });
 }
 
-}  // namespace
-
-// arrays: src, weights, bias, operands, dst.
-void convolve(const HostSequence::operation &o, float *const *arrays) {
-    const Windows w(o);
-    const int64_t k = w.n_pixels() * w.channels, n_columns = w.columns.n_results, zero = 0;
+// With weights, and the elements before the first result.
+void convolve(const HostSequence::operation &o, float *const *arrays, Windows w,
+              const float *matrix, int64_t place) {
+    const int64_t k = w.n_pixels() * w.channels, n_columns = w.columns.n_results;
     const int64_t many = 1 << 20;  // rows: so that the weights are copied if they are turned
-    const Weights weights(arrays[1], w.k_step, w.n_step, w.n, k, many);
+    const Weights weights(matrix, w.k_step, w.n_step, w.n, k, many);
+    const bool is_whole =
+        missing(w.rows) == missing(w.columns) && missing(w.rows) == std::pair<int64_t, int64_t>();
+    // Four pixels at a time are read, some of which may not count.
+    const float *source = is_whole && n_columns % 4 == 0 ? arrays[0] : padded(w, arrays[0]);
     const bool is_joined = w.columns.dilation == 1 && w.src_steps[2] == w.channels;
     std::vector<int64_t> starts = w.starts();
     host_rows::segments parts{w.n_pixels(), w.channels, starts.data()};
@@ -155,29 +184,55 @@ void convolve(const HostSequence::operation &o, float *const *arrays) {
     }
     const int64_t n_lines = w.batches * w.rows.n_results;
     in_parts(n_lines, n_columns * w.n * k, [&](int64_t begin, int64_t end) {
-        float *gathered = scratch(2, 4 * k).data();
         Tile tile(w.n, weights.columns());
         for (int64_t line = begin; line < end; ++line) {
             const int64_t batch = line / w.rows.n_results, row = line % w.rows.n_results;
-            const float *x = arrays[0] + batch * w.src_steps[0];
+            const float *x = source + batch * w.src_steps[0];
             for (int64_t c = 0; c < n_columns;) {
-                const int64_t whole = std::min(w.n_whole(row, c), tile.room());
-                const int64_t count = whole >= 4 ? whole / 4 * 4 : c + 4 <= n_columns ? 4 : 1;
-                float *y = tile.next(count);
-                if (whole >= count)
-                    weights.times(x + w.src_place(row, c), w.columns.stride * w.src_steps[2], parts,
-                                  0, count, arrays[2], y);
-                else {
-                    for (int64_t i = 0; i < count; ++i) gather(w, x, row, c + i, gathered + i * k);
-                    weights.times(gathered, k, {1, k, &zero}, 0, count, arrays[2], y);
-                }
-                c += count;
-                if (c == n_columns || tile.room() < 4)
-                    tile.finish(o, arrays, w.dst_place(batch, row, c - tile.count()),
-                                w.dst_steps[2]);
+                const int64_t count = std::min((n_columns - c + 3) / 4 * 4, tile.room());
+                weights.times(x + w.src_place(row, c), w.columns.stride * w.src_steps[2], parts, 0,
+                              count, arrays[2], tile.next(count));
+                tile.drop(std::max<int64_t>(0, c + count - n_columns));
+                c = std::min(n_columns, c + count);
+                tile.finish(o, arrays, place + w.dst_place(batch, row, c - tile.count()),
+                            w.dst_steps[2]);
             }
         }
     });
+}
+
+// Those results of a transposed convolution along an axis whose places have a remainder: they are
+// those of a convolution with every stride-th element of the kernel, the last one first.
+Windows::axis with_remainder(const Windows::axis &a, int64_t remainder) {
+    const int64_t first = (remainder + a.padding) % a.stride;
+    const int64_t size = (a.size - first + a.stride - 1) / a.stride;
+    const int64_t n_results = (a.n_results - remainder + a.stride - 1) / a.stride;
+    return {a.n, n_results, size, 1, 1, size - 1 - (remainder + a.padding - first) / a.stride};
+}
+
+}  // namespace
+
+// arrays: src, weights, bias, operands, dst.
+void convolve(const HostSequence::operation &o, float *const *arrays) {
+    convolve(o, arrays, Windows(o), arrays[1], 0);
+}
+
+// arrays: src, weights, bias, operands, dst. The weights are those of the convolutions that compute
+// the results by the remainders of their places, in order.
+void convolve_transposed(const HostSequence::operation &o, float *const *arrays) {
+    const Windows all(o);
+    const float *matrix = arrays[1];
+    for (int64_t i = 0; i < all.rows.stride; ++i)
+        for (int64_t j = 0; j < all.columns.stride; ++j) {
+            Windows w = all;
+            w.rows = with_remainder(all.rows, i);
+            w.columns = with_remainder(all.columns, j);
+            w.dst_steps[1] *= all.rows.stride;
+            w.dst_steps[2] *= all.columns.stride;
+            if (w.rows.n_results > 0 && w.columns.n_results > 0)
+                convolve(o, arrays, w, matrix, all.dst_place(0, i, j));
+            matrix += w.n_pixels() * w.channels * w.k_step;
+        }
 }
 
 // arrays: src, weights, bias, operands, dst.
@@ -202,7 +257,9 @@ void find_greatest(const HostSequence::operation &o, float *const *arrays) {
 
 int64_t work_of_windows(const HostSequence::operation &o) {
     const Windows w(o);
-    return w.batches * w.rows.n_results * w.columns.n_results * w.n * w.n_pixels() *
+    const int64_t n_positions =
+        o.kind == "transposed" ? w.rows.n * w.columns.n : w.rows.n_results * w.columns.n_results;
+    return w.batches * n_positions * w.n * w.n_pixels() *
            (o.kind == "depthwise" ? work_by_channel : w.channels);
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "program/host_copy.hpp"
+#include "program/second_thread.hpp"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -411,6 +412,8 @@ const instruction *resumed(char *frame, const instruction *next) {
 // Instructions times elements: 16 of these are about a nanosecond, and a launch takes ten
 // microseconds.
 static constexpr size_t most_of_brief = 1 << 17;
+// Instructions of a group times groups that are worth a second thread.
+static constexpr size_t least_of_groups = 512;
 
 bool SpirvInterpreter::is_brief(size_t n_visited) const {
     return n_visited && code.size() <= most_of_brief / n_visited;
@@ -423,6 +426,14 @@ bool SpirvInterpreter::may_be_brief(const std::string &module, size_t n_visited)
 }
 
 void SpirvInterpreter::run(const std::vector<uint64_t> &words, size_t n_groups) const {
+    const size_t n_parts = std::clamp<size_t>(code.size() * n_groups / least_of_groups, 1,
+                                              std::max<size_t>(1, n_groups));
+    SecondThread::each(static_cast<int64_t>(n_parts), [&](int64_t i) {
+        run(words, i * n_groups / n_parts, (i + 1) * n_groups / n_parts);
+    });
+}
+
+void SpirvInterpreter::run(const std::vector<uint64_t> &words, uint64_t begin, uint64_t end) const {
     // Each item has a frame, which begins where the largest vectors may, and then the group arrays.
     const size_t bytes = (frame.size() + 63) / 64 * 64;
     size_t total = 64 + n_items * bytes;
@@ -443,7 +454,7 @@ void SpirvInterpreter::run(const std::vector<uint64_t> &words, size_t n_groups) 
         if (item >= 0) std::memcpy(own + item, &i, sizeof i);
     }
     std::vector<const instruction *> next(n_items);
-    for (uint64_t g = 0; g < n_groups; ++g) {
+    for (uint64_t g = begin; g < end; ++g) {
         next.assign(n_items, code.data());
         for (bool goes_on = true; goes_on;) {
             goes_on = false;

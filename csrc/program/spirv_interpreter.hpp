@@ -38,6 +38,7 @@ class SpirvInterpreter {
   private:
     class Decoder;
     SpirvInterpreter() = default;
+    void run(const std::vector<uint64_t> &words, uint64_t begin, uint64_t end) const;
 
     std::vector<instruction> code;
     std::vector<std::vector<int32_t>> lanes;  // owns what instructions refer to

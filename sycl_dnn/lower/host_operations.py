@@ -11,11 +11,12 @@ from sycl_dnn import _core
 from sycl_dnn._core import MemoryDesc, normalization_flags
 from sycl_dnn._core import algorithm as A
 from sycl_dnn.kernels.launching import launches_of, recipe_of
-from sycl_dnn.lower.host_post_ops import Operation, with_post_ops
+from sycl_dnn.lower.host_post_ops import COMBINATIONS, Operation, with_post_ops
 from sycl_dnn.lower.host_products import (
     MAX_COPIED,
     is_by_pixel,
     product_of,
+    transposed_of,
     weight_gradient_of,
     windows_of,
 )
@@ -25,11 +26,14 @@ from sycl_dnn.onednn.apart import is_row_major
 from sycl_dnn.program.host_copies import copy_of
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.steps import is_kernel
+from sycl_dnn.trace.values import Tensor
 
 #: Elements that operations other than products read and write up to which one thread was faster
 #: than oneDNN on two, with its submission.
 _MAX_ELEMENTS, _MAX_NORMED = 1 << 16, 1 << 14
 _STATISTICS = ("mean", "variance")
+#: Elements that are computed at once where any number would do.
+_MAX_ROW = 512
 _NORMALIZATION_FLAGS = normalization_flags.use_scale | normalization_flags.use_shift
 
 
@@ -39,7 +43,7 @@ def operation_of(graph: Graph, node: Node, factor: int = 1) -> Operation | None:
     ``factor`` is that of the limits.
     """
     if is_kernel(node.primitive):
-        return _interpreted(node)
+        return _interpreted(node, factor)
     if "dst_layer" in node.outputs:
         return recurrence_of(graph, node)
     if node.row == "inner_product_backward_weights":
@@ -53,6 +57,8 @@ def operation_of(graph: Graph, node: Node, factor: int = 1) -> Operation | None:
         return None
     if node.row in ("matmul", "convolution_forward"):
         return product_of(graph, node, factor)
+    if node.row == "deconvolution_forward":
+        return transposed_of(graph, node, factor)
     reader, most = _READERS.get(node.row, (None, 0))
     return None if reader is None or node.dst.size > factor * most else reader(node, factor)
 
@@ -91,9 +97,38 @@ def _mean(node: Node, factor: int) -> Operation | None:
     return with_post_ops(node, "mean", (node.inputs["src"],), (batches, n_pixels, channels))
 
 
-def _scale(node: Node, factor: int) -> Operation | None:
-    src, factors = node.inputs["src_0"], node.inputs["src_1"]
-    if node.params["algorithm"] is not A.binary_mul or src.desc != node.dst.desc:
+def _binary(node: Node, factor: int) -> Operation | None:
+    src, other, algorithm = node.inputs["src_0"], node.inputs["src_1"], node.params["algorithm"]
+    if src.desc != node.dst.desc:
+        return None
+    n, is_whole = _row_of(src.desc, other.desc)
+    if n and algorithm in COMBINATIONS:
+        combined = ((algorithm, float(is_whole), 0.0, 1),)
+        sizes = src.size // n, n
+        has_channels = not is_whole and n == src.desc.dims[1] and is_by_pixel(src.desc)
+        return with_post_ops(
+            node, "functions", (src, other), sizes, is_by_channel=has_channels, first=combined
+        )
+    return _scale(node, src, other)
+
+
+def _row_of(src: MemoryDesc, other: MemoryDesc) -> tuple[int, bool]:
+    """Return how many elements to combine at once, and whether no row is read again; 0 if none."""
+    if not (layout.is_dense(src) and layout.is_dense(other)):
+        return 0, False
+    n, m = math.prod(src.dims), math.prod(other.dims)
+    if src == other:
+        return math.gcd(n, _MAX_ROW), True
+    # The innermost elements of the other operand may be those of each row.
+    axes = zip(src.dims, src.strides, other.dims, other.strides, strict=True)
+    is_row = all(
+        (k, t) == (size, step) if step < m and size > 1 else k == 1 for size, step, k, t in axes
+    )
+    return (m if is_row and 4 <= m <= 8 * _MAX_ROW else 0), False
+
+
+def _scale(node: Node, src: Tensor, factors: Tensor) -> Operation | None:
+    if node.params["algorithm"] is not A.binary_mul:
         return None
     sizes = _rows_of(src.desc, factors.desc)
     if sizes is None:
@@ -156,8 +191,27 @@ def _function(node: Node, factor: int) -> Operation | None:
         return None
     if not _core.Kernel.can_apply(p["algorithm"]):
         return None
-    first = (p["algorithm"], p["alpha"], p["beta"], -1)
-    return with_post_ops(node, "functions", (src,), (src.size,), (), False, [first])
+    n = math.gcd(src.size, _MAX_ROW)
+    sizes, first = (src.size // n, n), (p["algorithm"], p["alpha"], p["beta"], -1)
+    return with_post_ops(node, "functions", (src,), sizes, (), False, [first])
+
+
+def _concat(node: Node, factor: int) -> Operation | None:
+    dst, sources = node.dst.desc, tuple(node.inputs.values())
+    if not layout.is_dense(dst) or not dst.is_plain or len(node.post_ops):
+        return None
+    axis = node.params["concat_dimension"]
+    inner = dst.strides[axis]
+    rows, step = node.dst.size // (dst.dims[axis] * inner), dst.dims[axis] * inner
+    sizes = [rows, step]
+    for source in sources:
+        n = source.desc.dims[axis] * inner
+        dense = [s if s <= inner else s // step * n for s in dst.strides]
+        axes = zip(source.desc.dims, source.desc.strides, dense, strict=True)
+        if not source.desc.is_plain or any(size > 1 and s != d for size, s, d in axes):
+            return None
+        sizes += [n, n]
+    return Operation("join", sources, (node.dst,), (tuple(sizes), (), ()))
 
 
 def _is_row_major(desc: MemoryDesc) -> bool:
@@ -167,7 +221,8 @@ def _is_row_major(desc: MemoryDesc) -> bool:
 #: By primitive: what reads it, and the most elements of its result.
 _READERS: dict[str, tuple[Callable[[Node, int], Operation | None], int]] = {
     "pooling_forward": (_pool, _MAX_ELEMENTS),
-    "binary": (_scale, _MAX_ELEMENTS),
+    "binary": (_binary, _MAX_ELEMENTS),
+    "concat": (_concat, _MAX_ELEMENTS),
     "softmax_forward": (_softmax, _MAX_NORMED),
     "layer_normalization_forward": (_layer_norm, _MAX_NORMED),
     "eltwise_forward": (_function, _MAX_NORMED),
@@ -178,11 +233,14 @@ _READERS: dict[str, tuple[Callable[[Node, int], Operation | None], int]] = {
 
 #: Of kernels that visit more elements, none is brief (csrc/program/spirv_interpreter.cpp).
 _MOST_VISITED = 1 << 17
+#: Most factor of that limit: two threads interpret a kernel among others.
+_FACTOR_OF_KERNELS = 4
 
 
-def _interpreted(node: Node) -> Operation | None:
+def _interpreted(node: Node, factor: int) -> Operation | None:
     """Return a kernel as an operation; None if it is large, or cannot be interpreted."""
     n_visited = node.primitive.n_visited if launches_of(node.primitive) else 0
+    n_visited = -(-n_visited // min(factor, _FACTOR_OF_KERNELS))
     # Of a large kernel, nobody else may need the module.
     recipe = recipe_of(node.primitive) if 0 < n_visited <= _MOST_VISITED else None
     if recipe is None or not isinstance(recipe[0], bytes):

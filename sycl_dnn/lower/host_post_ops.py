@@ -19,7 +19,7 @@ _MAX_OF_FUNCTIONS = 1 << 11
 _COSTLY = frozenset((A.eltwise_log, A.eltwise_pow, A.eltwise_soft_relu))
 #: Arguments of a post-op that adds the previous result.
 _PLAIN_SUM = (1.0, 0, data_type.undef)
-_COMBINATIONS = frozenset((A.binary_add, A.binary_mul))
+COMBINATIONS = frozenset((A.binary_add, A.binary_mul))
 
 
 #: Algorithm, alpha, beta, and the position of another array among those of an operation, or -1.
@@ -76,7 +76,7 @@ def _operand(node: Node, index: int, name: str, args: Any) -> tuple[Any, Tensor]
         return (A.binary_add, node.dst) if args == _PLAIN_SUM else None
     if name == "append_prelu":
         return A.eltwise_relu, node.inputs[f"attr_post_op_{index}_weights"]
-    if name == "append_binary" and args[0] in _COMBINATIONS:
+    if name == "append_binary" and args[0] in COMBINATIONS:
         return args[0], node.inputs[f"attr_post_op_{index}_src_1"]
     return None
 

@@ -12,14 +12,17 @@ from sycl_dnn.lower.constant_storages import constant_ids
 from sycl_dnn.lower.host_post_ops import Operation, with_post_ops
 from sycl_dnn.lower.packed_weights import PACKABLE, before_packing, in_order
 from sycl_dnn.lower.step_graph import Graph, Node, has_only_post_ops
-from sycl_dnn.trace import layout
+from sycl_dnn.trace import functions, layout
 from sycl_dnn.trace.values import Tensor
+from sycl_dnn.trace.views import narrow, reshape, transpose
 
 #: Multiplications of a product up to which one thread was faster than oneDNN on two, with its
 #: submission.
 _MAX_PRODUCT = 1_200_000
 #: The same for depthwise convolutions, whose numbers are read for a few of them each.
 _MAX_DEPTHWISE = 150_000
+#: Most elements of the window of a transposed convolution, which are copied one by one.
+_MAX_TAPS = 36
 #: The same for products of few rows, which read their weights from memory.
 _MAX_OF_FEW_ROWS, _FEW_ROWS = 300_000, 3
 #: Columns below which weights are read row by row if there are few rows; as in
@@ -28,7 +31,7 @@ _FEW_COLUMNS, _ROWS_FOR_COPIES = 16, 8
 #: Elements that copies read and write at most.
 MAX_COPIED = 1 << 14
 #: Position of the steps of the weights along their inner and outer axis among the sizes.
-_STEPS = {"product": 6, "convolution": 21, "depthwise": 21}
+_STEPS = {"product": 6, "convolution": 21, "depthwise": 21, "transposed": 21}
 _UNPACKED = (0, 0)
 
 
@@ -65,9 +68,11 @@ def work_of(node: Node) -> int:
     """Return the multiplications of a product or convolution; 0 of others."""
     if node.row == "inner_product_backward_weights":
         return node.inputs["src"].size * node.inputs["diff_dst"].desc.dims[1]
-    if node.row not in ("matmul", "convolution_forward"):
+    if node.row not in ("matmul", "convolution_forward", "deconvolution_forward"):
         return 0
     dims = node.inputs[PACKABLE].desc.dims
+    if node.row == "deconvolution_forward":
+        return node.inputs["src"].size * math.prod(dims) // dims[1]
     return node.dst.size * (dims[-2] if node.row == "matmul" else math.prod(dims[1:]))
 
 
@@ -99,6 +104,25 @@ def _matrix(node: Node, factor: int) -> _Found | None:
     return "product", n, tuple(sizes)
 
 
+def transposed_of(graph: Graph, node: Node, factor: int) -> Operation | None:
+    """Return a transposed convolution over channels-last memory, weights yet to be packed."""
+    src, weights, p = node.inputs["src"].desc, node.inputs[PACKABLE], node.params
+    kernel, n, bias = weights.desc.dims[2:], node.dst.desc.dims[1], node.inputs.get("bias")
+    is_grouped = len(weights.desc.dims) > len(src.dims)
+    # Where a window is smaller than its step, some results have none.
+    is_sparse = any(k < s for k, s in zip(kernel, p["strides"], strict=True)) or any(p["dilates"])
+    n_pixels = math.prod(src.dims) // max(src.dims[1], 1)
+    if is_grouped or is_sparse or not _has_packable_weights(graph, node):
+        return None
+    if not _is_small(n_pixels, n, math.prod(kernel) * src.dims[1], factor):
+        return None
+    if math.prod(kernel) > _MAX_TAPS or (bias is not None and bias.size != n):
+        return None
+    sizes = windows_of(node, kernel, "dilates")
+    inputs = node.inputs["src"], weights, bias
+    return None if sizes is None else with_post_ops(node, "transposed", inputs, sizes)
+
+
 def weight_gradient_of(node: Node) -> Operation | None:
     """Return the gradients of the weights and the bias of a product as an operation."""
     src, diff_dst = node.inputs["src"], node.inputs["diff_dst"]
@@ -127,7 +151,7 @@ def _convolution(node: Node, factor: int) -> _Found | None:
     kernel, n = weights.dims[2 - len(dst.dims) :], dst.dims[1]
     is_grouped, rows = len(weights.dims) > len(src.dims), math.prod(dst.dims) // max(n, 1)
     k = math.prod(kernel) * (1 if is_grouped else src.dims[1])
-    is_too_large = is_grouped and rows * n * k > _MAX_DEPTHWISE
+    is_too_large = is_grouped and rows * n * k > factor * _MAX_DEPTHWISE
     if is_too_large or not _is_small(rows, n, k, factor):
         return None
     if not is_grouped:
@@ -274,6 +298,8 @@ def with_packed_weights(
     if at is None or operation.data[0][at : at + 2] != _UNPACKED:
         return operation, []
     source = before_packing(graph, node.inputs[PACKABLE])
+    if operation.kind == "transposed":
+        return _by_remainder(graph, node, operation, source)
     rows, n, k = operation.data[0][:3]
     *inner, out = _axes_of_weights(node)
     is_turned = operation.kind == "product" and n < _FEW_COLUMNS and rows < _ROWS_FOR_COPIES
@@ -281,3 +307,39 @@ def with_packed_weights(
     axes = (out, *inner) if is_turned else (*inner, out)
     packed, copies = in_order(graph, source, axes)
     return _with_steps(operation, packed, (1, k) if is_turned else (n, 1)), copies
+
+
+def _by_remainder(
+    graph: Graph, node: Node, operation: Operation, source: Tensor
+) -> tuple[Operation, list[Node]]:
+    """Return a transposed convolution with weights as it reads them, and the nodes for these.
+
+    Results whose places have the same remainder are those of a convolution with every stride-th
+    tap, the last one first; the rows of each are (taps, I), its columns O.
+    """
+    sizes, trace, n = operation.data[0], graph.trace, node.dst.desc.dims[1]
+    axes = [sizes[start : start + 6] for start in (3, 9)]  # two at most
+    by_axis = []
+    for _, _, size, stride, _, padding in axes:
+        first = [(place + padding) % stride for place in range(stride)]
+        by_axis.append([list(range(f, size, stride))[::-1] for f in first])
+
+    def record() -> Tensor:
+        plain = trace.plain(source)
+        outputs, inner = plain.shape[:2]
+        kernel = axes[0][2], axes[1][2]
+        taps = plain.view((outputs, inner, *kernel), _strides_of_taps(plain))
+        parts = [
+            transpose(reshape(narrow(narrow(taps, 2, y, 1), 3, x, 1), (outputs, inner)), (1, 0))
+            for rows in by_axis[0] for columns in by_axis[1] for y in rows for x in columns
+        ]  # fmt: skip
+        joined = functions.cat(parts, 0)
+        return trace.reorder(joined, layout.row_major(joined.shape, "float32"))
+
+    packed, nodes = graph.recorded(record)
+    return _with_steps(operation, packed, (n, 1)), nodes
+
+
+def _strides_of_taps(weights: Tensor) -> tuple[int, ...]:
+    """Return the strides of weights over two axes at most as those over two."""
+    return (*weights.strides[:2], *(0,) * (4 - weights.ndim), *weights.strides[2:])

@@ -7,7 +7,7 @@ longer than a product of a few thousand elements.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from sycl_dnn._core import cpu_isa, engine_kind, get_effective_cpu_isa
 from sycl_dnn.kernels.launching import host_sequence
@@ -26,13 +26,18 @@ from sycl_dnn.trace.steps import Step, is_kernel
 from sycl_dnn.trace.values import Storage, Tensor
 
 #: Operations that two threads compute.
-_IN_PARTS = frozenset(("product", "weight_gradient", "convolution", "depthwise", "recurrence"))
-#: Factors of the limits, for programs with such and no other steps and for runs of several
-#: operations: with one submission or none.
-_FACTOR_OF_WHOLE, _FACTOR_OF_RUN, _OPERATIONS_OF_RUN = 10, 2, 6
+_IN_PARTS = frozenset(
+    ("product", "weight_gradient", "convolution", "depthwise", "transposed", "recurrence")
+)
+#: Factor of the limits, for programs with such and no other steps and for runs of several
+#: operations: two threads compute them from the first to the last one, with one submission or none.
+_FACTOR, _OPERATIONS_OF_RUN = 10, 6
+#: Among other steps, elements of a result beyond which oneDNN is faster, since it applies functions
+#: to registers; and the factor for windows of few channels, or of each channel.
+_MAX_IN_RUN, _FEW_CHANNELS, _FACTOR_OF_WINDOWS = 1 << 17, 16, 2
 #: Most multiplications of such programs, and of each step of them if there are more processors, on
 #: which oneDNN is faster.
-_MAX_WHOLE, _MAX_STEP_ON_SEVERAL = 20_000_000, 1_500_000
+_MAX_WHOLE, _MAX_STEP_ON_SEVERAL = 60_000_000, 1_500_000
 #: Larger arrays are read and written by no operation of the host.
 _MOST_ELEMENTS = 1 << 20
 
@@ -97,7 +102,7 @@ def _whole(graph: Graph) -> list[dict[Node, Operation]]:
     if not _has_fast_loops():
         return []
     run: dict[Node, Operation] = {}
-    for node, operation in _operations(graph, _variable(graph), _FACTOR_OF_WHOLE):
+    for node, operation in _operations(graph, _variable(graph), lambda _: _FACTOR):
         if operation is None:
             return []
         run[node] = operation
@@ -114,11 +119,11 @@ def _has_fast_loops() -> bool:
 
 
 def _operations(
-    graph: Graph, nodes: Iterable[Node], factor: int
+    graph: Graph, nodes: Iterable[Node], factor_of: Callable[[Node], int]
 ) -> Iterator[tuple[Node, Operation | None]]:
     """Yield nodes as operations, None if there is none, but no copies that only primitives need."""
     operations = {
-        n: operation_of(graph, n, factor) if _is_movable(graph, n) else None for n in nodes
+        n: operation_of(graph, n, factor_of(n)) if _is_movable(graph, n) else None for n in nodes
     }
     for node, operation in operations.items():
         is_copy = node.row == "reorder" and graph.is_inner(node.dst.storage)
@@ -146,22 +151,40 @@ def _variable(graph: Graph) -> Iterator[Node]:
 def _runs(graph: Graph) -> Iterator[dict[Node, Operation]]:
     """Yield sequences of nodes that the host can compute; constants between them do not count."""
     n_processors = graph.trace.engine.sycl_device.max_compute_units
-    factor = _FACTOR_OF_RUN if _has_fast_loops() and n_processors <= 2 else 1
-    for run in _consecutive(graph, _variable(graph), factor):
+    is_several = _has_fast_loops() and n_processors <= 2
+    for run in _consecutive(graph, _variable(graph), _factor_in_run if is_several else _one):
         n_operations = sum(o.kind not in ("copy", "kernel") for o in run.values())
-        if factor == 1 or n_operations >= _OPERATIONS_OF_RUN:
+        if not is_several or n_operations >= _OPERATIONS_OF_RUN:
             yield run
         else:
-            yield from _consecutive(graph, run, 1)
+            yield from _consecutive(graph, run, _one)
+
+
+def _one(node: Node) -> int:
+    return 1
+
+
+def _factor_in_run(node: Node) -> int:
+    """Return the factor of the limits for a node between steps of oneDNN."""
+    if not node.has_dst:
+        return _FACTOR
+    if node.dst.size > _MAX_IN_RUN:
+        return 1
+    if node.row == "convolution_forward":
+        dims, weights = node.dst.desc.dims, node.inputs["weights"].desc.dims
+        is_by_channel, kernel = len(weights) > len(dims), weights[2 - len(dims) :]
+        if is_by_channel or (dims[1] <= _FEW_CHANNELS and max(kernel) > 1):
+            return _FACTOR_OF_WINDOWS
+    return _FACTOR
 
 
 def _consecutive(
-    graph: Graph, nodes: Iterable[Node], factor: int
+    graph: Graph, nodes: Iterable[Node], factor_of: Callable[[Node], int]
 ) -> Iterator[dict[Node, Operation]]:
     """Yield sequences of nodes that the host can compute within limits times a factor."""
     first = next(_variable(graph), None)
     run: dict[Node, Operation] = {}
-    for node, operation in _operations(graph, nodes, factor):
+    for node, operation in _operations(graph, nodes, factor_of):
         if operation is not None:
             run[node] = operation
             continue

@@ -19,6 +19,8 @@ from sycl_dnn.onnx.evaluation import Evaluation, fits_device, is_host
 from sycl_dnn.onnx.host_values import PASSED
 from sycl_dnn.trace.values import Tensor
 
+#: Operators with host values as results, from which NumPy computes the next ones.
+_STEPS_ON_HOST = ("NonMaxSuppression", "NonZero")
 #: Fewer nodes run one by one.
 _MIN_NODES = 3
 #: Most programs of a part, so that one whose shapes grow in each turn is not always compiled.
@@ -213,22 +215,39 @@ def parts_of(graph: Any) -> list[Any]:
 
 def _parts(graph: Any) -> Iterator[Any]:
     nodes, start = graph.nodes, 0
+    constants = {*graph.constants, *(n.outputs[0] for n in nodes if n.title == "Constant")}
+    known: set[str] = set()
     while start < len(nodes):
         end = start
         while end < len(nodes) and not nodes[end].reads_values:
             end += 1
-        later = {name for node in nodes[end:] for name in node.reads}
+        on_host = _nodes_on_host(nodes[start:end], constants, known)
+        later = {name for node in (*on_host, *nodes[end:]) for name in node.reads}
         later |= {o.name for o in graph.outputs}
         # Programs are kept on disk if all of their results are on the device.
-        constants = [n for n in nodes[start:end] if n.title == "Constant" and later & {*n.outputs}]
-        yield from constants
-        rest = [node for node in nodes[start:end] if node not in constants]
+        on_host += [n for n in nodes[start:end] if n.title == "Constant" and later & {*n.outputs}]
+        yield from (node for node in nodes[start:end] if node in on_host)
+        rest = [node for node in nodes[start:end] if node not in on_host]
         if len(rest) >= _MIN_NODES:
             yield Part(rest, later)
         else:
             yield from rest
-        yield from nodes[end : end + 1]
+        for step in nodes[end : end + 1]:
+            yield step
+            if step.title in _STEPS_ON_HOST:
+                known.update(step.outputs)
         start = end + 1
+
+
+def _nodes_on_host(nodes: list[Any], constants: set[str], known: set[str]) -> list[Any]:
+    """Return the nodes that NumPy computes from known values and constants, and note these."""
+    found = []
+    for node in nodes:
+        read = {*filter(None, node.inputs)}
+        if node.title in PASSED and read & known and read <= known | constants:
+            known.update(node.outputs)
+            found.append(node)
+    return found
 
 
 class EvaluationInParts(Evaluation):

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from sycl_dnn import _core
 from sycl_dnn.onnx.elementwise_operators import name_of
 from sycl_dnn.onnx.evaluation import is_host
 from sycl_dnn.onnx.operator_registry import Call, F, checked_axis, operator
@@ -146,7 +147,7 @@ def _top_k(call: Call, x: Any, k: Any = None) -> Any:
 
 @operator("NonZero", step=True)
 def _non_zero(call: Call, x: Any) -> Any:
-    return call.device(np.stack(np.nonzero(np.atleast_1d(call.host(x)))).astype(np.int64))
+    return np.stack(np.nonzero(np.atleast_1d(call.host(x)))).astype(np.int64)
 
 
 @operator("Compress", step=True)
@@ -182,26 +183,19 @@ def _nms(
     if call.get("center_point_box", 0):
         centre, size = corners[..., :2], corners[..., 2:] / 2
         corners = np.concatenate([centre - size, centre + size], -1)
-    low, high = np.minimum(*np.split(corners, 2, -1)), np.maximum(*np.split(corners, 2, -1))
+    # Sorted corners: the first one may be any.
+    corners = np.sort(np.reshape(corners, (*corners.shape[:2], 2, 2)), 2).reshape(corners.shape)
     chosen = [
         (n, c, int(i))
         for n, c in np.ndindex(*values.shape[:2])
-        for i in _selected(low[n], high[n], values[n, c], count, bound, least)
+        for i in _selected(corners[n], values[n, c], count, bound, least)
     ]
-    return call.device(np.array(chosen, np.int64).reshape(-1, 3))
+    return np.array(chosen, np.int64).reshape(-1, 3)
 
 
-def _selected(low: Any, high: Any, scores: Any, count: int, bound: float, least: Any) -> list[int]:
+def _selected(boxes: Any, scores: Any, count: int, bound: float, least: Any) -> Any:
     """Return the indices of the boxes that non-maximum suppression keeps."""
     order = np.argsort(-scores, kind="stable")
     if least is not None:
         order = order[: next(iter(np.flatnonzero(scores[order] <= least.item())), None)]
-    selected: list[int] = []
-    areas, left = np.prod(high - low, -1), order
-    while left.size and len(selected) < count:
-        first, left = left[0], left[1:]
-        selected.append(int(first))
-        shared = np.minimum(high[first], high[left]) - np.maximum(low[first], low[left])
-        shared = np.prod(np.maximum(shared, 0), -1)
-        left = left[~(shared > bound * (areas[first] + areas[left] - shared))]
-    return selected
+    return order[_core.kept_boxes(boxes[order], bound, max(count, 0))]

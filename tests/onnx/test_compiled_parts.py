@@ -161,7 +161,44 @@ def test_nodes_outside_of_loops_run_as_programs_at_once(parsed, monkeypatch):
     x = np.random.default_rng(3).standard_normal((3, 4)).astype("f4")
     y = np.maximum(2 * x, 0) - x
     np.testing.assert_allclose(net(x).asnumpy(), 1 + y[np.nonzero(y)], rtol=1e-5)
-    assert [op for kind, op in nodes if kind is not Evaluation] == ["NonZero"]
+    assert [op for kind, op in nodes if kind is not Evaluation] == ["NonZero", "Transpose"]
+
+
+#: Which boxes are kept is known on the host, and so is what depends on nothing else.
+_KEPT_BOXES = """g (float[1, N, 4] boxes, float[1, 2, N] scores)
+        => (float[K, 4] y, int64[K, 3] kept) {
+    most = Constant <value = int64 {3}> ()
+    bound = Constant <value = float {0.4}> ()
+    least = Constant <value = float {0.1}> ()
+    column = Constant <value = int64[1] {2}> ()
+    axis = Constant <value = int64[1] {1}> ()
+    front = Constant <value = int64[1] {0}> ()
+    grown = Add(boxes, boxes)
+    halves = Relu(grown)
+    same = Sub(halves, boxes)
+    kept = NonMaxSuppression(same, scores, most, bound, least)
+    numbers = Gather<axis = 1>(kept, column)
+    flat = Squeeze(numbers, axis)
+    all = Squeeze(same, front)
+    chosen = Gather(all, flat)
+    y = Sub(chosen, chosen) }"""
+
+
+def test_nodes_after_known_values_are_computed_by_numpy(parsed, monkeypatch):
+    net = sycl_dnn.onnx.load(parsed(_KEPT_BOXES))
+    # The first two overlap; the corners of the third are in another order.
+    boxes = [[0, 0, 10, 10], [0, 1, 10, 11], [30, 30, 20, 20], [5, 5, 5, 5], [21, 20, 30, 31]]
+    scores = [[0.8, 0.9, 0.3, 0.5, 0.4], [0.05, 0, 0.2, 0.3, 0.25]]
+    nodes, one_node = [], Evaluation.evaluate_node
+    monkeypatch.setattr(
+        Evaluation, "evaluate_node",
+        lambda s, n, v: (nodes.append((type(s), n.op)), one_node(s, n, v))[1],
+    )  # fmt: skip
+    y, kept = net(np.array([boxes], "f4"), np.array([scores], "f4"))
+    assert kept.tolist() == [[0, 0, 1], [0, 0, 3], [0, 0, 4], [0, 1, 3], [0, 1, 4]]
+    assert y.shape == (5, 4)
+    alone = [op for kind, op in nodes if kind is not Evaluation and op != "Constant"]
+    assert alone == ["NonMaxSuppression", "Gather", "Squeeze"]
 
 
 def test_programs_between_nodes_that_read_values_are_kept(parsed, monkeypatch, tmp_path):

@@ -11,6 +11,7 @@ from typing import Any
 import dpnp
 import numpy as np
 
+from sycl_dnn import _core
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.binary import mul
 from sycl_dnn.functional.arithmetic.convert import astype, converted
@@ -56,21 +57,6 @@ def _wide(name: str, argument: str, x: Any) -> dpnp.ndarray:
     return x if x.dtype in ("float32", "float64") else astype(x, "float32")
 
 
-#: Number of boxes that are compared with all others at a time, which bounds the memory.
-_BLOCK = 256
-
-
-def _overlaps(block: dpnp.ndarray, boxes: dpnp.ndarray, threshold: float) -> np.ndarray:
-    """Return which pairs have an intersection over union above ``threshold``."""
-    low = dpnp.maximum(block[:, None, :2], boxes[None, :, :2])
-    high = dpnp.minimum(block[:, None, 2:], boxes[None, :, 2:])
-    sides = dpnp.maximum(high - low, 0)
-    intersection = sides[..., 0] * sides[..., 1]
-    areas = [(b[:, 2] - b[:, 0]) * (b[:, 3] - b[:, 1]) for b in (block, boxes)]
-    union = areas[0][:, None] + areas[1][None, :] - intersection
-    return dpnp.asnumpy(intersection / union > threshold)
-
-
 @by_values
 def nms(boxes: Tensor, scores: Tensor, iou_threshold: float) -> dpnp.ndarray:
     """Apply non-maximum suppression: keep boxes by decreasing score unless they overlap kept ones.
@@ -97,8 +83,7 @@ def nms(boxes: Tensor, scores: Tensor, iou_threshold: float) -> dpnp.ndarray:
 
     Notes
     -----
-    The device computes overlaps, of 256 boxes with all others at a time; the host waits for them
-    and selects.
+    The device sorts, the host waits for the boxes and selects.
     Source: ``torchvision.ops.nms``.
     """
     corners, values = _wide("nms", "boxes", boxes), _wide("nms", "scores", scores)
@@ -108,19 +93,9 @@ def nms(boxes: Tensor, scores: Tensor, iou_threshold: float) -> dpnp.ndarray:
             f"{values.shape}"
         )
     order = dpnp.argsort(values, descending=True, stable=True)
-    is_suppressed = np.zeros(len(corners), bool)
-    ranks = []
-    ranked = dpnp.take(corners, order, axis=0)
-    for start in range(0, len(corners), _BLOCK):
-        block = ranked[start : start + _BLOCK]
-        if is_suppressed[start : start + len(block)].all():
-            continue
-        overlaps = _overlaps(block, ranked[start:], iou_threshold)
-        for offset in range(len(block)):
-            if not is_suppressed[start + offset]:
-                ranks.append(start + offset)
-                is_suppressed[start:] |= overlaps[offset]
-    chosen = dpnp.asarray(np.array(ranks, "int64"), sycl_queue=corners.sycl_queue)
+    ranked = dpnp.asnumpy(dpnp.take(corners, order, axis=0))
+    ranks = _core.kept_boxes(ranked, float(iou_threshold), len(ranked))
+    chosen = dpnp.asarray(ranks, sycl_queue=corners.sycl_queue)
     return dpnp.take(order, chosen).astype("int64")
 
 

@@ -11,6 +11,7 @@ from in_threads import in_threads
 
 import sycl_dnn
 from sycl_dnn import functional as F
+from sycl_dnn.compiler.passes import host_sequences
 
 pytestmark = pytest.mark.cpu  # host tasks are for CPUs
 
@@ -523,3 +524,75 @@ def test_it_waits_for_what_precedes(is_in_order, on_queue):
         rows, columns = dpnp.asnumpy(product)[:4], dpnp.asnumpy(w)
         expected = np.maximum(rows @ columns, 0) @ columns[:8]
         np.testing.assert_allclose(result, expected, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("n", "channels", "outputs", "kernel", "stride", "padding", "extra"),
+    [(2, 5, 3, (2, 2), (2, 2), (0, 0), (0, 0)), (1, 8, 20, (3, 3), (2, 2), (1, 1), (1, 1)),
+     (1, 4, 1, (4, 3), (2, 1), (1, 0), (0, 0)), (2, 3, 17, (5, 4), (3, 2), (0, 2), (2, 1)),
+     (1, 16, 8, (3, 3), (1, 1), (2, 2), (0, 0))],
+)  # fmt: skip
+def test_transposed_convolutions(n, channels, outputs, kernel, stride, padding, extra, on_queue):
+    first = on_queue(channels, channels, 3, 3) / (3 * channels)
+    weights, bias = on_queue(channels, outputs, *kernel) / channels, on_queue(outputs)
+
+    def function(x):
+        y = F.relu(F.conv2d(x, first, padding=1))
+        y = F.conv_transpose2d(y, weights, bias, stride, padding, extra)
+        return F.sigmoid(y)
+
+    report = _compared(function, on_queue(n, channels, 7, 6), tolerance=1e-5)
+    assert _rows(report) == ["host_sequence"]
+
+
+def test_transposed_convolution_of_a_signal(on_queue):
+    weights = on_queue(6, 4, 3) / 6
+    function = lambda x: F.conv_transpose1d(F.relu(F.conv1d(x, w)), weights, stride=2)  # noqa: E731
+    w = on_queue(6, 6, 1) / 6
+    assert _rows(_compared(function, on_queue(2, 6, 9), tolerance=1e-5)) == ["host_sequence"]
+
+
+@pytest.mark.parametrize("channels", [3, 16, 36])
+def test_joined_channels_and_their_normalization(channels, on_queue):
+    weights = on_queue(12, channels, 3, 3) / channels
+    last = on_queue(5, channels + 12, 1, 1) / channels
+    statistics = [on_queue(channels + 12) for _ in range(4)]
+    statistics[1] = F.abs(statistics[1]) + 0.5
+
+    def function(x):
+        y = F.cat([x, F.conv2d(x, weights, padding=1)], 1)
+        return F.conv2d(F.relu(F.batch_norm(y, *statistics)), last)
+
+    x = F.permute(on_queue(2, 9, 7, channels), (0, 3, 1, 2))
+    report = _compared(function, x, tolerance=1e-5)
+    assert any("concat" in p.fused for p in report.parts if p.row == "host_sequence")
+
+
+@pytest.mark.parametrize("shape", [(4, 30, 50), (1, 30, 50), (1, 1, 50)])
+def test_sums_with_arrays_that_repeat(shape, on_queue):
+    w, other = on_queue(50, 50) / 7, on_queue(*shape)
+
+    def function(x):
+        return F.linear((F.linear(x, w) + 0.5 * x) * other + x, w)
+
+    _compared(function, on_queue(4, 30, 50), tolerance=1e-5)
+
+
+@pytest.mark.parametrize(("rows", "k", "n"), [(1, 90, 700), (20, 100, 530), (61, 40, 256)])
+def test_products_in_panels_of_columns(rows, k, n, on_queue):
+    first, second, bias = on_queue(n, k) / 10, on_queue(k, n) / 10, on_queue(n)
+    x = on_queue(rows, k)
+
+    def function(x):
+        y = F.sigmoid(F.linear(x, first, bias))
+        return F.relu(F.linear(y * y, second) + x)
+
+    assert _rows(_compared(function, x, tolerance=1e-5)) == ["host_sequence"]
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 90, 70), (1, 40, 33, 17)])
+def test_images_are_turned_in_parts(shape, on_queue):
+    w = on_queue(4, shape[1], 3, 3) / 9
+    function = lambda x: F.conv2d(x, w, stride=2)  # noqa: E731
+    report = _compared(function, on_queue(*shape), tolerance=1e-5)
+    assert not host_sequences._has_fast_loops() or _rows(report) == ["host_sequence"]
