@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sycl_dnn._dpnp import host_array, place
+from sycl_dnn._dpnp import address, host_array, place
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.program.place import synchronize
 from sycl_dnn.program.segments import starts_early
@@ -75,7 +75,7 @@ class HostCall(WritingCall):
     def run(self, registers: list[Any], queue: Any, stream: Any) -> None:
         """Compute."""
         reads, writes = (
-            [host_array(memory._pointer + offset, *form) for (memory, offset), form in
+            [host_array(address(memory) + offset, *form) for (memory, offset), form in
              zip(places, forms, strict=True)]
             for places, forms in zip(self._places(registers), self._forms, strict=True)
         )  # fmt: skip

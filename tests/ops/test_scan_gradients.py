@@ -15,17 +15,15 @@ def weights(x):
     return powers / powers.sum(1, keepdims=True)
 
 
-@pytest.mark.parametrize("function", [F.logcumsumexp, F.logsumexp])
 @pytest.mark.parametrize("offset", [-5000.0, 0.0, 5000.0])
-def test_gradients_and_tangents_of_large_numbers(function, offset, queue):
+def test_gradients_and_tangents_of_large_numbers(offset, queue):
     rng = np.random.default_rng(0)
     x = (rng.standard_normal(30) * 2 + offset).astype("f4")
     g = rng.standard_normal(30).astype("f4")
     jacobian = weights(x.astype("f8"))
-    jacobian = jacobian[-1:] if function is F.logsumexp else jacobian
     a, v = (dpnp.asarray(n, sycl_queue=queue) for n in (x, g))
-    y, pullback = sycl_dnn.vjp(lambda x: F.reshape(function(x, 0), (-1,)), a)
-    found = dpnp.asnumpy(pullback(v[: y.size])[0])
-    np.testing.assert_allclose(found, g[: y.size] @ jacobian, rtol=2e-5, atol=1e-6)
-    _, tangent = sycl_dnn.jvp(lambda x: F.reshape(function(x, 0), (-1,)), (a,), (v,))
+    _, pullback = sycl_dnn.vjp(lambda x: F.logcumsumexp(x, 0), a)
+    found = dpnp.asnumpy(pullback(v)[0])
+    np.testing.assert_allclose(found, g @ jacobian, rtol=2e-5, atol=1e-6)
+    _, tangent = sycl_dnn.jvp(lambda x: F.logcumsumexp(x, 0), (a,), (v,))
     np.testing.assert_allclose(dpnp.asnumpy(tangent), jacobian @ g, rtol=2e-5, atol=1e-6)
