@@ -109,11 +109,12 @@ def transposed_of(graph: Graph, node: Node, factor: int) -> Operation | None:
     src, weights, p = node.inputs["src"].desc, node.inputs[PACKABLE], node.params
     kernel, n, bias = weights.desc.dims[2:], node.dst.desc.dims[1], node.inputs.get("bias")
     is_grouped = len(weights.desc.dims) > len(src.dims)
-    # Where a window is smaller than its step, some results have none.
-    is_sparse = any(k < s for k, s in zip(kernel, p["strides"], strict=True)) or any(p["dilates"])
-    n_pixels = math.prod(src.dims) // max(src.dims[1], 1)
-    if is_grouped or is_sparse or not _has_packable_weights(graph, node):
+    if is_grouped or any(p["dilates"]) or not _has_packable_weights(graph, node):
         return None
+    # Where a window is smaller than its step, some results have none.
+    if any(k < s for k, s in zip(kernel, p["strides"], strict=True)):
+        return None
+    n_pixels = math.prod(src.dims) // max(src.dims[1], 1)
     if not _is_small(n_pixels, n, math.prod(kernel) * src.dims[1], factor):
         return None
     if math.prod(kernel) > _MAX_TAPS or (bias is not None and bias.size != n):

@@ -58,6 +58,9 @@ class Uses:
         ((source, old),), ((target, new),) = reads.items(), writes.items()
         if old.desc != new.desc or old.offset or new.offset:
             return False
+        if is_kernel(step.primitive) and step.primitive.is_host:
+            # A single operation of the host, by rows: sequences have another name.
+            return source == "0:src_0" and step.primitive.name in IN_PLACE
         if is_kernel(step.primitive):
             (reading, _, source), (writing, _, target) = (
                 source.rpartition(":"),
