@@ -339,16 +339,16 @@ def ours(names: list[str]) -> dict[str, Any]:
     from sycl_dnn import functional, nn
     from sycl_dnn.nn import torch_names
 
+    kept, library = _arrays(dpnp.asarray), Names(functional, torch_names)
+
     class Program(nn.Module):
         def __init__(self, function: Callable[..., Any], values: list[np.ndarray]) -> None:
             super().__init__()
-            kept = _arrays(dpnp.asarray)
-            array = lambda values: torch_names.as_tensor(kept(values))  # noqa: E731
-            self.loss = functools.partial(function, Names(functional, torch_names), array)
+            self.function = function
             self.values = nn.ParameterList([nn.Parameter(dpnp.asarray(v)) for v in values])
 
         def forward(self) -> Any:
-            return self.loss(*self.values)
+            return self.function(library, lambda v: torch_names.as_tensor(kept(v)), *self.values)
 
     results = {}
     for name in names:

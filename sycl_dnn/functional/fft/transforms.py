@@ -6,7 +6,6 @@ All are linear: the gradient is the adjoint, a transform in the other direction.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -46,8 +45,7 @@ def _recorded(
     by_dpnp.__qualname__ = name
     is_fast = name in ("rfft", "irfft") or math.prod(shape) < _MANY
     is_on_host = is_fast and x.trace.engine.kind is engine_kind.cpu
-    by_numpy = functools.partial(getattr(np.fft, name), **options)
-    call = OnHost(name, by_numpy) if is_on_host else by_dpnp
+    call = OnHost(name, _by_numpy(name, **options)) if is_on_host else by_dpnp
     if 0 in shape:
         result = zeros(x.trace, shape, dtype)
         independent([x], {"dst": result})
@@ -57,6 +55,34 @@ def _recorded(
         return {"0": adjoint(grads["0"])}
 
     return x.trace.array_call(call, [x], [Out(shape, dtype)], rule)[0]
+
+
+def _by_numpy(name: str, norm: str, axes: tuple[int, ...] = (), **options: Any) -> Any:
+    """Return a function of ``numpy.fft``.
+
+    It takes five times as long along other axes than the last one, and eight times as long if it
+    does not scale the result.
+    """
+    axes = axes or (options.pop("axis"),)
+    is_unscaled = norm == ("forward" if name.startswith("i") else "backward")
+    options["norm"] = ADJOINT[norm] if is_unscaled else norm
+
+    def scaled(result: np.ndarray, size: int) -> np.ndarray:
+        if is_unscaled:
+            result *= size
+        return result
+
+    def of_several(a: np.ndarray) -> np.ndarray:
+        size = math.prod(a.shape[axis] for axis in axes)
+        return scaled(getattr(np.fft, name)(a, axes=axes, **options), size)
+
+    def of_one(a: np.ndarray) -> np.ndarray:
+        rows = np.ascontiguousarray(np.moveaxis(a, axes[0], -1))
+        size: int = options.get("n", rows.shape[-1])
+        result = scaled(getattr(np.fft, name.removesuffix("n"))(rows, **options), size)
+        return np.moveaxis(result, -1, axes[0])
+
+    return of_several if len(axes) > 1 else of_one
 
 
 def of_complex(x: Tensor, axes: Sequence[int], is_inverse: bool, norm: str) -> Tensor:

@@ -11,7 +11,7 @@ from in_threads import in_threads
 
 import sycl_dnn
 from sycl_dnn import functional as F
-from sycl_dnn.compiler.passes import host_sequences
+from sycl_dnn.lower import host_sequences
 
 pytestmark = pytest.mark.cpu  # host tasks are for CPUs
 
