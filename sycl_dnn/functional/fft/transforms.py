@@ -78,7 +78,7 @@ def _by_numpy(name: str, norm: str, axes: tuple[int, ...] = (), **options: Any) 
 
     def of_one(a: np.ndarray) -> np.ndarray:
         rows = np.ascontiguousarray(np.moveaxis(a, axes[0], -1))
-        size: int = options.get("n", rows.shape[-1])
+        size = rows.shape[-1] if name != "irfft" else int(options["n"])
         result = scaled(getattr(np.fft, name.removesuffix("n"))(rows, **options), size)
         return np.moveaxis(result, -1, axes[0])
 
