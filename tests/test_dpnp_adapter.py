@@ -172,7 +172,7 @@ OF_NUMPY = {"compiler/post_ops.py", "onednn/mapping.py", "onednn/memory.py", "gr
             "graph/fallbacks.py", "functional/shape/interpolate.py", "functional/attention.py",
             "data/transfer.py", "trace/foreign_arrays.py", "onnx/elementwise_operators.py",
             "onnx/evaluation.py", "onnx/index_operators.py",
-            "onnx/signal_operators.py"}  # fmt: skip
+            "onnx/signal_operators.py", "trace/trace_state.py"}  # fmt: skip
 
 
 def _is_faulty(call):

@@ -317,7 +317,7 @@ def diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2:
     top, left = max(-offset, 0), max(offset, 0)
     values = F.pad(diag_embed(src), (left, width - n - left, top, height - n - top))
     is_written = F.tril(F.triu(F.ones_like(x), offset), offset) != 0
-    result = F.where(is_written, values.astype(str(x.dtype)), x)
+    result = F.where(is_written, F.astype(values, str(x.dtype)), x)
     return F.movedim(result, (-2, -1), (dim1, dim2))
 
 

@@ -58,7 +58,7 @@ def _of_general(name: str, x: Tensor, shapes: list[tuple[int, ...]]) -> list[Ten
     def function(a: np.ndarray) -> tuple[np.ndarray, ...]:
         results = getattr(np.linalg, name)(a)
         results = results if isinstance(results, tuple) else (results,)
-        return tuple([r.astype(kind) for r in results])
+        return tuple([np.asarray(r, kind) for r in results])
 
     def rule(results: list[Tensor], grads: list[Any]) -> dict[str, Tensor]:
         raise NotDifferentiable(f"{name}: no gradient; symmetric matrices have that of eigh")
