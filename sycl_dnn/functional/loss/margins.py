@@ -310,7 +310,9 @@ def triplet_margin_with_distance_loss(
     for argument, x in (("anchor", anchor), ("positive", positive), ("negative", negative)):
         dtype = str(getattr(x, "dtype", type(x).__name__))
         if not dtypes.is_float(dtype):
-            raise TypeError(f"{name}: {argument} must be a floating-point array, got {dtype}")
+            raise TypeError(
+                f"{name}: {argument} must be an array with a floating-point dtype, got {dtype}"
+            )
     _check_triplet(name, anchor, (positive, negative), margin)
     # Not one operation: a module has its attributes and hooks in calls of its own.
     distance = distance_function or F.pairwise_distance
