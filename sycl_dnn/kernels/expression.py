@@ -340,12 +340,12 @@ def _divided(k: Kernel, a: Value, b: Value) -> Value:
     return k.call("div", a, b) if _is_float(a) else _integer_quotient(k, a, b)
 
 
-def _bits(k: Kernel, x: Value) -> Value:
-    return k.reinterpreted(x, "i64" if x.type == "f64" else "i32")
+#: Registers of the same size, with numbers and with their bits.
+_SAME_BITS = {"f32": "i32", "f64": "i64", "i32": "f32", "i64": "f64"}
 
 
-def _from_bits(k: Kernel, x: Value) -> Value:
-    return k.reinterpreted(x, "f64" if x.type == "i64" else "f32")
+def _reinterpreted(k: Kernel, x: Value) -> Value:
+    return k.reinterpreted(x, _SAME_BITS[x.type])
 
 
 def _not(k: Kernel, x: Value) -> Value:
@@ -365,7 +365,7 @@ WRITERS: dict[str, Writer | None] = {
     **{f"logical_{name}": _logical(name) for name in ("and", "or")},
     **{f"bitwise_{name}": _bitwise(name) for name in ("and", "or", "xor")},
     **{name: _accurate(name) for name in ACCURATE},
-    "abs": _abs, "bits": _bits, "erfinv_single": erfinv, "from_bits": _from_bits,
+    "abs": _abs, "bits": _reinterpreted, "erfinv_single": erfinv, "from_bits": _reinterpreted,
     "bitwise_not": _simple("not"), "cast": None, "cos_of_small": cos_of_small,
     "left_shift": _shifted("shl"), "right_shift": _shifted("shr"),
     "div": _divided, "exp_nonpositive": exp_nonpositive, "floor_divide": _floor_divide,

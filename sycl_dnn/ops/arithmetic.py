@@ -110,15 +110,22 @@ ABS = Operation("abs", _alike, lambda node, g: [g * SIGN(_x(node))])
 STOP_GRADIENT = Operation("stop_gradient", _alike, is_flat=True)
 
 
-def _of_bits(inputs: tuple[Node, ...]) -> tuple[Shape, str]:
-    (x,) = inputs
-    if x.dtype not in ("float32", "float64"):
-        raise TypeError(f"bits: operand must be of float32 or float64, got {x.dtype}")
-    return x.shape, "int32" if x.dtype == "float32" else "int64"
+def _reinterpreted(name: str, result_of: dict[str, str]) -> Operation:
+    """Define an operation that takes the bits of one dtype for another, by that of the operand."""
+
+    def infer(inputs: tuple[Node, ...]) -> tuple[Shape, str]:
+        (x,) = inputs
+        if x.dtype not in result_of:
+            rule = f"operand must be of {' or '.join(result_of)}"
+            raise TypeError(f"{name}: {rule}, got {x.dtype}")
+        return x.shape, result_of[x.dtype]
+
+    return Operation(name, infer, is_flat=True)
 
 
-#: The bits of a floating-point number as an integer of the same size.
-BITS = Operation("bits", _of_bits, is_flat=True)
+#: The bits of a floating-point number as an integer of the same size, and the number of such bits.
+BITS = _reinterpreted("bits", {"float32": "int32", "float64": "int64"})
+FROM_BITS = _reinterpreted("from_bits", {"int32": "float32", "int64": "float64"})
 
 CAST = Operation(
     "cast",

@@ -5,24 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sycl_dnn.ir.node import Node, Operation, Shape, number
+from sycl_dnn.ir.node import Node, Operation, number
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops import arithmetic as ops
 from sycl_dnn.ops.arithmetic import cast, where
 
 #: By dtype: that of the bits, digits of the fraction, and the exponent of 1/2.
 _LAYOUTS = {"float32": ("int32", 23, 126), "float64": ("int64", 52, 1022)}
-
-
-def _of_integers(inputs: tuple[Node, ...]) -> tuple[Shape, str]:
-    (x,) = inputs
-    if x.dtype not in ("int32", "int64"):
-        raise TypeError(f"from_bits: operand must be of int32 or int64, got {x.dtype}")
-    return x.shape, "float32" if x.dtype == "int32" else "float64"
-
-
-#: The floating-point number with the bits of an integer of the same size.
-FROM_BITS = Operation("from_bits", _of_integers, is_flat=True)
 
 
 def _fields(x: Node) -> tuple[Node, Node, Node]:
@@ -52,7 +41,7 @@ def _mantissa(x: Node) -> Node:
     kind, digits, half = _LAYOUTS[x.dtype]
     sign, _, fraction = _fields(x)
     fields = ops.BITWISE_OR(ops.BITWISE_OR(sign, fraction), number(half << digits, kind))
-    return where(_has_parts(x), FROM_BITS(fields), x)
+    return where(_has_parts(x), ops.FROM_BITS(fields), x)
 
 
 def _mantissa_vjp(node: Node, g: Node) -> Sequence[Node]:
@@ -75,9 +64,9 @@ def _nextafter(a: Node, b: Node, *, step: int) -> Node:
     bits, zero = ops.BITS(a), number(0, a.dtype)
     is_up = ops.EQ(ops.LT(a, b), ops.GT(a, zero))
     one = number(step, bits.dtype)
-    moved = FROM_BITS(where(is_up, bits + one, bits - one))
+    moved = ops.FROM_BITS(where(is_up, bits + one, bits - one))
     lowest = number(-(1 << (dtypes.bits_of(bits.dtype) - 1)), bits.dtype)
-    of_zero = FROM_BITS(ops.BITWISE_OR(ops.BITWISE_AND(ops.BITS(b), lowest), one))
+    of_zero = ops.FROM_BITS(ops.BITWISE_OR(ops.BITWISE_AND(ops.BITS(b), lowest), one))
     result = where(ops.EQ(a, b), b, where(ops.EQ(a, zero), of_zero, moved))
     return where(ops.LOGICAL_OR(ops.ISNAN(a), ops.ISNAN(b)), a + b, result)
 

@@ -6,7 +6,7 @@ import pytest
 from dpctl.program import create_program_from_spirv
 
 from sycl_dnn import functional as F
-from sycl_dnn import ops  # noqa: F401 - registers the operations, as the next does
+from sycl_dnn import ops  # noqa: F401 - registers the operations
 from sycl_dnn.ir.node import OPERATIONS, leaf
 from sycl_dnn.kernels.elementwise_schedule import ON_GPU, Grid
 from sycl_dnn.kernels.expression import REDUCTIONS, WRITERS
@@ -18,7 +18,7 @@ from sycl_dnn.kernels.reduction_schedule import ReductionGrid, in_parts, whole_s
 from sycl_dnn.kernels.scatter import scatter_module, scatter_plan
 from sycl_dnn.kernels.two_stages import Stages
 from sycl_dnn.lower.expansion import expanded
-from sycl_dnn.ops import arithmetic, number_parts, reduction, selection  # noqa: F401
+from sycl_dnn.ops import arithmetic, reduction, selection
 
 DTYPES = ("float32", "float16", "bfloat16", "int8", "uint8", "int32", "int64", "bool")
 
