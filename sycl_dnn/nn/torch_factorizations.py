@@ -13,14 +13,14 @@ import numpy as np
 from sycl_dnn import functional as F
 from sycl_dnn._core import engine_kind
 from sycl_dnn.call.operation import operation
-from sycl_dnn.functional.linalg.matrix_parts import checked, identity, turned
+from sycl_dnn.functional.linalg.matrix_parts import checked, identity, recorded, turned
 from sycl_dnn.functional.linalg.solutions import solution
 from sycl_dnn.functional.product.matmul import matmul
 from sycl_dnn.functional.shape.arrangement import tril, triu
 from sycl_dnn.ir.node import NotDifferentiable
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace.pointwise import add
-from sycl_dnn.trace.steps import Out
+from sycl_dnn.trace.steps import OnHost, Out
 from sycl_dnn.trace.values import Tensor
 
 
@@ -37,17 +37,18 @@ def _of_host(
 ) -> list[Tensor]:  # fmt: skip
     """Record a function of NumPy; ``rule(results, grads)`` returns the gradient."""
 
-    def call(a: Any) -> Any:
-        return tuple(dpnp.asarray(r, sycl_queue=a.sycl_queue) for r in function(dpnp.asnumpy(a)))
+    def by_numpy(a: np.ndarray) -> tuple[np.ndarray, ...]:
+        try:
+            return function(a)
+        except np.linalg.LinAlgError as error:
+            raise dpnp.linalg.LinAlgError(f"{name}: {error}") from None
 
-    def gradients(entry: Any, grads: Any) -> dict[str, Tensor]:
-        numbers = [str(n) for n in range(len(outs))]
-        return rule([entry.outputs[n] for n in numbers], [grads.get(n) for n in numbers])
+    def by_copies(a: Any) -> Any:
+        return tuple(dpnp.asarray(r, sycl_queue=a.sycl_queue) for r in by_numpy(dpnp.asnumpy(a)))
 
-    call.__name__ = call.__qualname__ = name
-    if x.trace.engine.kind is engine_kind.cpu:
-        call.on_host = function  # type: ignore[attr-defined]
-    return x.trace.array_call(call, [x], outs, gradients)
+    by_copies.__qualname__ = name
+    is_cpu = x.trace.engine.kind is engine_kind.cpu
+    return recorded(OnHost(name, by_numpy) if is_cpu else by_copies, [x], outs, rule)
 
 
 def _of_general(name: str, x: Tensor, shapes: list[tuple[int, ...]]) -> list[Tensor]:

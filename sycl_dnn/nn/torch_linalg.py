@@ -8,21 +8,11 @@ from typing import Any
 
 from sycl_dnn import functional as F
 from sycl_dnn.call.operation import operation
+from sycl_dnn.functional.linalg.matrix_parts import adjoint as adjoint_of
+from sycl_dnn.functional.linalg.matrix_parts import turned
 from sycl_dnn.nn.torch_factorizations import Factors, eig, eigvals, lu_factor, permutation
-from sycl_dnn.nn.torch_matrices import matrix_exp
+from sycl_dnn.nn.torch_matrices import eye_like, matrix_exp
 from sycl_dnn.onednn import dtypes
-
-
-def _turned(x: Any) -> Any:
-    return F.transpose(x, -2, -1)
-
-
-def _adjoint(x: Any) -> Any:
-    return F.conj(_turned(x)) if F.is_complex(x) else _turned(x)
-
-
-def _eye(n: int, like: Any, m: int | None = None) -> Any:
-    return F.eye(n, m, dtype=str(like.dtype), device=like.device)
 
 
 def vecdot(x: Any, y: Any, *, dim: int = -1) -> Any:
@@ -79,22 +69,22 @@ def pinv(
 @operation
 def _pinv(A: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:  # noqa: N803 - torch's name
     if not A.size:
-        return _adjoint(A)
+        return adjoint_of(A)
 
     def body() -> Any:
         if hermitian:
             values, u = F.linalg.eigh(A)
-            s, vh = F.abs(values), _adjoint(u)
+            s, vh = F.abs(values), adjoint_of(u)
         else:
             u, s, vh = F.linalg.svd(A, full_matrices=False)
             values = s
         is_kept = F.gt(s, _least("pinv", s, A.shape, atol, rtol))
         inverse = F.where(is_kept, F.reciprocal(F.where(is_kept, values, 1.0)), 0.0)
-        return F.matmul(F.mul(_adjoint(vh), F.unsqueeze(inverse, -2)), _adjoint(u))
+        return F.matmul(F.mul(adjoint_of(vh), F.unsqueeze(inverse, -2)), adjoint_of(u))
 
     def rule(g: Any) -> dict[str, Any]:
         """By products alone: of singular values, equal ones have no derivatives of vectors."""
-        ph, gh, dot = _adjoint(p), _adjoint(g), F.matmul
+        ph, gh, dot = adjoint_of(p), adjoint_of(g), F.matmul
         if A.shape[-2] <= A.shape[-1]:
             k = dot(gh, p)
             inner, rest = dot(k, ph), dot(dot(ph, p), F.sub(gh, dot(k, A)))
@@ -103,7 +93,7 @@ def _pinv(A: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:  # noqa: N803 -
             k = dot(p, gh)
             inner, rest = dot(ph, k), dot(dot(F.sub(gh, dot(A, k)), p), ph)
             parts = F.sub(inner, dot(dot(inner, p), A)), rest, dot(k, p)
-        return {"A": F.sub(F.add(parts[0], parts[1]), _adjoint(parts[2]))}
+        return {"A": F.sub(F.add(parts[0], parts[1]), adjoint_of(parts[2]))}
 
     p = A.trace.closed({"A": A}, body, rule)
     return p
@@ -114,7 +104,7 @@ def lu(A: Any, *, pivot: bool = True) -> Factors:  # noqa: N803 - torch's name
     packed, pivots = lu_factor(A, pivot=pivot)
     rows, columns = A.shape[-2:]
     k = min(rows, columns)
-    lower = F.add(F.tril(F.narrow(packed, -1, 0, k), -1), _eye(rows, A, k))
+    lower = F.add(F.tril(F.narrow(packed, -1, 0, k), -1), eye_like(A, rows, k))
     upper = F.triu(F.narrow(packed, -2, 0, k))
     return Factors(permutation(pivots, rows, str(A.dtype)), lower, upper)
 
@@ -132,15 +122,15 @@ def lu_solve(
     ``adjoint`` has the transpose of ``A`` in its place.
     """
     if not left:
-        return _turned(lu_solve(LU, pivots, _turned(B), adjoint=not adjoint))
+        return turned(lu_solve(LU, pivots, turned(B), adjoint=not adjoint))
     n = LU.shape[-1]
-    lower = F.add(F.tril(LU, -1), _eye(n, LU))
+    lower = F.add(F.tril(LU, -1), eye_like(LU, n))
     rows = permutation(pivots, n, str(LU.dtype))
     solve = F.linalg.solve_triangular
     if adjoint:
-        half = solve(_turned(LU), B, upper=False)
-        return F.matmul(rows, solve(_turned(lower), half, upper=True))
-    return solve(LU, solve(lower, F.matmul(_turned(rows), B), upper=False), upper=True)
+        half = solve(turned(LU), B, upper=False)
+        return F.matmul(rows, solve(turned(lower), half, upper=True))
+    return solve(LU, solve(lower, F.matmul(turned(rows), B), upper=False), upper=True)
 
 
 #: ``torch.linalg``: its names here, and those of ``F.linalg``.

@@ -10,15 +10,13 @@ import numpy as np
 
 from sycl_dnn import functional as F
 from sycl_dnn.call.custom_gradients import stop_gradient
+from sycl_dnn.functional.linalg.matrix_parts import turned
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import functions
 
 
-def _turned(x: Any) -> Any:
-    return F.transpose(x, -2, -1)
-
-
-def _eye(n: int, like: Any, m: int | None = None) -> Any:
+def eye_like(like: Any, n: int, m: int | None = None) -> Any:
+    """Return a matrix with ones on the diagonal, of the dtype and on the device of an array."""
     return F.eye(n, m, dtype=str(like.dtype), device=like.device)
 
 
@@ -59,14 +57,14 @@ def pdist(input: Any, p: float = 2.0) -> Any:
         F.index_select(input, 0, F.tensor(index, dtype="int64", device=input.device))
         for index in np.triu_indices(input.shape[0], 1)
     )
-    return F.linalg.vector_norm(F.sub(first, second), p, -1)
+    return F.pairwise_distance(first, second, p, 0.0)
 
 
 def cholesky_solve(input: Any, L: Any, upper: bool = False) -> Any:  # noqa: N803 - torch's name
     """Return the solution of ``A @ x = input``, given the Cholesky factor of ``A``."""
-    lower = _turned(L) if upper else L
+    lower = turned(L) if upper else L
     half = F.linalg.solve_triangular(lower, input, upper=False)
-    return F.linalg.solve_triangular(_turned(lower), half, upper=True)
+    return F.linalg.solve_triangular(turned(lower), half, upper=True)
 
 
 #: Terms of the series of the exponential for norms of at most 2.
@@ -87,7 +85,7 @@ def matrix_exp(A: Any) -> Any:  # noqa: N803 - torch's name
     norm = stop_gradient(F.amax(F.sum(F.abs(x), -2, True), (-2, -1), True))
     halvings = F.clamp(F.sub(F.ceil(F.log2(norm)), 1.0), 0.0)
     x = F.mul(x, F.exp2(F.neg(halvings)))
-    result = F.add(_eye(n, norm), x)
+    result = F.add(eye_like(norm, n), x)
     term = x
     for k in range(2, _TERMS[str(x.dtype)] + 1):
         term = F.mul(F.matmul(term, x), 1.0 / k)

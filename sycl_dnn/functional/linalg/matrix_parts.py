@@ -88,14 +88,21 @@ def factorized(
     is_small = rows * columns * min(rows, columns) <= _MAX_ON_HOST
     is_on_host = is_small and trace.engine.kind is engine_kind.cpu
     call = OnHost(name, by_numpy) if is_on_host else by_dpnp
+    dtypes = dtypes or [str(x[0].dtype)] * len(shapes)
+    return recorded(call, x, [Out(*out) for out in zip(shapes, dtypes, strict=True)], rule)
+
+
+def recorded(
+    call: Callable[..., Any], x: list[Tensor], outs: Sequence[Out],
+    rule: Callable[..., dict[str, Tensor]],
+) -> list[Tensor]:  # fmt: skip
+    """Record a call over arrays, or ``OnHost``; ``rule`` as for ``factorized``."""
 
     def gradients(entry: Any, grads: Any) -> dict[str, Tensor]:
-        numbers = [str(n) for n in range(len(shapes))]
+        numbers = [str(n) for n in range(len(outs))]
         return rule([entry.outputs[n] for n in numbers], [grads.get(n) for n in numbers])
 
-    dtypes = dtypes or [str(x[0].dtype)] * len(shapes)
-    outs = [Out(*out) for out in zip(shapes, dtypes, strict=True)]
-    return trace.array_call(call, x, outs, gradients)
+    return x[0].trace.array_call(call, x, outs, gradients)
 
 
 def turned(x: Tensor) -> Tensor:
