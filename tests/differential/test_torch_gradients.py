@@ -35,7 +35,7 @@ QUIRKS = (
     ("nn.functional.embedding", "^jvp.*padding_idx", "torch ignores padding_idx in this mode"),
     ("kthvalue topk sort argsort msort mode", "^gradient of repeated", "which of equal elements"),
     ("", "^gradient of repeated.*[Ss]ingular", "matrices of equal columns"),
-    ("linalg pinverse", "^gradient of repeated.*special value", "matrices of equal columns"),
+    ("linalg pinverse qr svd", "^gradient of repeated.*special value", "matrices of equal columns"),
     ("special.ndtr", "^vmap", "torch rounds small probabilities to 0"),
     ("special.entr", "^jvp.*special value", "of negative numbers NaN in one mode of torch's"),
     ("nn.functional.nll_loss nn.functional.cross_entropy", "^jvp.*weight=",
