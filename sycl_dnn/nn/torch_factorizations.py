@@ -13,7 +13,13 @@ import numpy as np
 from sycl_dnn import functional as F
 from sycl_dnn._core import engine_kind
 from sycl_dnn.call.operation import operation
-from sycl_dnn.functional.linalg.matrix_parts import checked, identity, recorded, turned
+from sycl_dnn.functional.linalg.matrix_parts import (
+    checked,
+    identity,
+    in_one_thread,
+    recorded,
+    turned,
+)
 from sycl_dnn.functional.linalg.solutions import solution
 from sycl_dnn.functional.product.matmul import matmul
 from sycl_dnn.functional.shape.arrangement import tril, triu
@@ -48,7 +54,8 @@ def _of_host(
 
     by_copies.__qualname__ = name
     is_cpu = x.trace.engine.kind is engine_kind.cpu
-    return recorded(OnHost(name, by_numpy) if is_cpu else by_copies, [x], outs, rule)
+    call = OnHost(name, in_one_thread(by_numpy)) if is_cpu else by_copies
+    return recorded(call, [x], outs, rule)
 
 
 def _of_general(name: str, x: Tensor, shapes: list[tuple[int, ...]]) -> list[Tensor]:

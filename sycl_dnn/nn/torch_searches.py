@@ -3,10 +3,31 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from sycl_dnn import functional as F
+from sycl_dnn.call.operation import operation
+from sycl_dnn.functional.arithmetic.convert import converted
+from sycl_dnn.ir.node import Node, number
+from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
+from sycl_dnn.ops.arithmetic import (
+    GE,
+    GT,
+    LE,
+    LOGICAL_AND,
+    LOGICAL_NOT,
+    MINIMUM,
+    TRUNC_DIVIDE,
+    cast,
+    where,
+)
+from sycl_dnn.ops.creation import full, iota
+from sycl_dnn.ops.selection import gather
+from sycl_dnn.trace.pointwise import zeros
+from sycl_dnn.trace.values import Tensor
+from sycl_dnn.trace.views import reshape, untaped
 
 
 def searchsorted(
@@ -23,12 +44,37 @@ def searchsorted(
     is_number = not hasattr(input, "shape")
     if is_number:
         input = F.full((), input, device=sorted_sequence.device)
-    rows = _rows(sorted_sequence, input)
-    points = F.unsqueeze(input, -1)
-    is_before = F.le(rows, points) if right or side == "right" else F.lt(rows, points)
-    if dtypes.is_float(str(points.dtype)):  # NaN is behind all others
-        is_before = F.logical_or(is_before, F.isnan(points))
-    return F.sum(is_before.astype("int64"), -1, dtype="int32" if out_int32 else "int64")
+    _check_rows(sorted_sequence, input)
+    is_right = right or side == "right"
+    return _position(sorted_sequence, input, is_right, "int32" if out_int32 else "int64")
+
+
+@operation
+def _position(sequence: Tensor, x: Tensor, is_right: bool, dtype: str) -> Tensor:
+    """Return where elements would be inserted into a vector, or into the same row of an array."""
+    n, of_row = sequence.shape[-1], sequence.ndim > 1
+    kind = "int64" if sequence.size >= 1 << 30 else "int32"
+    is_behind = GT if is_right else GE
+
+    def definition(keys: Node, v: Node) -> Node:
+        """Add the powers of two, from the largest, that leave smaller elements before them."""
+        first, place = number(0, kind), full(0, v.shape, kind)
+        if of_row:
+            first = TRUNC_DIVIDE(iota(v.size, 0, 1, kind), number(x.shape[-1], kind)) * n
+        for power in reversed(range(n.bit_length())):
+            end = place + (1 << power)
+            last = MINIMUM(end, number(n, kind)) - 1
+            key = gather(keys, [last + first], (0,))
+            is_before = LOGICAL_NOT(is_behind(key, v))  # as in torch, all are before NaN
+            place = where(LOGICAL_AND(LE(end, number(n, kind)), is_before), end, place)
+        return cast(place, dtype)
+
+    if not sequence.size:
+        return zeros(x.trace, x.shape, dtype)
+    common = dtypes.promote(str(sequence.dtype), str(x.dtype))
+    vectors = [reshape(converted(t, common), (t.size,)) for t in (sequence, x)]
+    with untaped(x.trace):
+        return reshape(computed(definition, *vectors), x.shape)
 
 
 def _check_side(right: bool, side: str | None) -> None:
@@ -37,15 +83,11 @@ def _check_side(right: bool, side: str | None) -> None:
         raise ValueError(f"searchsorted: side must be {rule}, got {side!r}, right={right}")
 
 
-def _rows(sorted_sequence: Any, input: Any) -> Any:
-    """Return the sorted rows so that they broadcast with the elements behind another axis."""
+def _check_rows(sorted_sequence: Any, input: Any) -> None:
     shape, own = tuple(input.shape), tuple(sorted_sequence.shape)
-    if len(own) == 1:
-        return sorted_sequence
-    if len(own) != len(shape) or own[:-1] != shape[:-1]:
+    if len(own) > 1 and (len(own) != len(shape) or own[:-1] != shape[:-1]):
         rule = "have one axis, or the shape of input but for the last axis"
         raise ValueError(f"searchsorted: sorted_sequence must {rule}, got shapes {own} and {shape}")
-    return F.unsqueeze(sorted_sequence, -2)
 
 
 def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False) -> Any:
@@ -63,5 +105,19 @@ def isin(
         x if hasattr(x, "shape") else F.full((), x, device=other.device)
         for x, other in ((elements, test_elements), (test_elements, elements))
     )
-    found = F.any(F.eq(F.unsqueeze(elements, -1), F.reshape(others, (-1,))), -1)
+    found = _are_among(elements, others)
     return F.logical_not(found) if invert else found
+
+
+#: Test elements up to which each one is compared.
+_MAX_COMPARED = 16
+
+
+def _are_among(elements: Any, others: Any) -> Any:
+    others = F.reshape(others, (math.prod(others.shape),))
+    if others.size <= _MAX_COMPARED:
+        return F.any(F.eq(F.unsqueeze(elements, -1), others), -1)
+    is_bool = str(others.dtype) == "bool"
+    others = F.sort(F.astype(others, "uint8") if is_bool else others).values
+    places = F.clamp(searchsorted(others, elements), max=others.shape[0] - 1)
+    return F.eq(F.take(others, places), elements)

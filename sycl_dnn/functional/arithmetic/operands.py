@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import dpnp
 import numpy as np
 
 from sycl_dnn import tree
+from sycl_dnn._dpnp import array_in, host_view, is_readable
 from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.ir.node import Node, Operation
 from sycl_dnn.lower import (  # noqa: F401
@@ -157,6 +158,25 @@ def check_values(name: str, argument: str, x: Any) -> None:
         )
     if not isinstance(x, (dpnp.ndarray, Array)):
         raise not_an_array(name, argument, x)
+
+
+def host_or_dpnp(x: dpnp.ndarray) -> tuple[Any, Any]:
+    """Return the library that finds values fastest, and the array as it takes it.
+
+    dpnp compiles its kernels when they are first used, for some 0.1 s each.
+    """
+    usm = x.get_array()
+    if usm.sycl_queue.sycl_device.is_cpu and is_readable(usm):
+        return np, host_view(usm)
+    return dpnp, x
+
+
+def arrays_like(x: dpnp.ndarray, results: Iterable[Any]) -> list[Any]:
+    """Return results of the library of ``host_or_dpnp`` as arrays on the queue of ``x``."""
+    return [
+        r if isinstance(r, dpnp.ndarray) else array_in(r, None, sycl_queue=x.sycl_queue)
+        for r in results
+    ]
 
 
 def trace_of(*operands: Any) -> Any:

@@ -4,19 +4,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from typing import Any
 
 import dpnp
 import numpy as np
 
 from sycl_dnn._core import engine_kind
-from sycl_dnn._dpnp import array_in, host_view, is_readable
+from sycl_dnn._dpnp import host_view
 from sycl_dnn.call.operation import operation, templated
 from sycl_dnn.functional.arithmetic.convert import asarray, astype, constant_call, converted
 from sycl_dnn.functional.arithmetic.operands import (
+    arrays_like,
     by_values,
     check_values,
+    host_or_dpnp,
     not_an_array,
 )
 from sycl_dnn.functional.index.gathering import gathered
@@ -148,7 +149,7 @@ def ordered(
     if can_count(x):
         is_cpu = x.trace.engine.kind is engine_kind.cpu
         if is_cpu and x.size * min(n, _PART) > _MAX_COUNTED:
-            return axis, narrow(_sorted_on_host(x, axis, descending), axis, 0, count)
+            return axis, _sorted_on_host(x, axis, descending, count)
         if n <= MAX_LENGTH or 4 * count <= MAX_LENGTH:
             return axis, _counted(x, axis, count, descending)
     # Sorting as float32 preserves the order of narrow dtypes.
@@ -162,8 +163,8 @@ def ordered(
     return axis, narrow(result, axis, 0, count)
 
 
-def _sorted_on_host(x: Tensor, axis: int, descending: bool) -> Tensor:
-    """Record the indices of elements in order, by NumPy.
+def _sorted_on_host(x: Tensor, axis: int, descending: bool, count: int) -> Tensor:
+    """Record the indices of the first elements in order, by NumPy.
 
     NumPy sorts 64-bit integers by vector instructions, 20 times as fast as indices of other
     numbers: a key of 32 bits and the index below it are one of them.
@@ -178,14 +179,30 @@ def _sorted_on_host(x: Tensor, axis: int, descending: bool) -> Tensor:
         )
 
     def by_numpy(a: np.ndarray) -> np.ndarray:
-        return np.sort(a, axis) if is_packed else np.argsort(a, axis, kind="stable")
+        if not is_packed:
+            return first(_stable_order(a, axis))
+        if count <= a.shape[axis] // 4:
+            return np.sort(first(np.partition(a, count - 1, axis)), axis)
+        return first(np.sort(a, axis))
+
+    def first(a: np.ndarray) -> np.ndarray:
+        return a[(slice(None),) * axis + (slice(count),)]
 
     with untaped(x.trace):
         is_packed = dtypes.bits_of(x.dtype) < 64 and x.dtype != "uint32"
         keys = computed(packed, x)
-        result = constant_call(x.trace, OnHost("sort", by_numpy), [keys], x.shape, "int64")
+        shape = (*x.shape[:axis], count, *x.shape[axis + 1 :])
+        result = constant_call(x.trace, OnHost("sort", by_numpy), [keys], shape, "int64")
         low = number((1 << 32) - 1, "int64")
         return computed(lambda v: BITWISE_AND(v, low), result) if is_packed else result
+
+
+def _stable_order(a: np.ndarray, axis: int) -> np.ndarray:
+    """Return ``np.argsort(a, axis, kind="stable")``; 6 times as fast if no elements are equal."""
+    order = np.argsort(a, axis)
+    ordered = np.moveaxis(np.take_along_axis(a, order, axis), axis, 0)
+    has_equal = np.any(ordered[1:] == ordered[:-1])
+    return np.argsort(a, axis, kind="stable") if has_equal else order
 
 
 def _counted(x: Tensor, axis: int, count: int, descending: bool) -> Tensor:
@@ -345,38 +362,17 @@ def unique(
     """
     x = _with_values("unique", input)
     axis = None if dim is None else check_axis("unique", dim, x.ndim)
-    numbers, values_of = _namespace(x)
+    numbers, values_of = host_or_dpnp(x)
+    # Without counts NumPy looks for the values in a hash table, which is slower than sorting.
     found = numbers.unique(
-        values_of, return_inverse=True, return_counts=True, axis=axis, equal_nan=False
+        values_of, return_inverse=return_inverse, return_counts=True, axis=axis, equal_nan=False
     )
-    values, inverse, counts = _arrays_like(x, found)
-    results = [asarray(values, input.dtype) if isinstance(input, Array) else values]
+    values, *rest = arrays_like(x, found if return_counts else found[:-1])
+    rest = [places.astype("int64", copy=False) for places in rest]
     if return_inverse:
-        results.append(
-            inverse.astype("int64", copy=False).reshape(x.shape if dim is None else (-1,))
-        )
-    if return_counts:
-        results.append(counts.astype("int64", copy=False))
-    return results[0] if len(results) == 1 else tuple(results)
-
-
-def _namespace(x: dpnp.ndarray) -> tuple[Any, Any]:
-    """Return the library that finds values fastest, and the array as it takes it.
-
-    dpnp compiles its kernels when they are first used, for some 0.1 s each.
-    """
-    usm = x.get_array()
-    if usm.sycl_queue.sycl_device.is_cpu and is_readable(usm):
-        return np, host_view(usm)
-    return dpnp, x
-
-
-def _arrays_like(x: dpnp.ndarray, results: Iterable[Any]) -> list[Any]:
-    """Return results of ``_namespace``'s library as arrays on the queue of ``x``."""
-    return [
-        r if isinstance(r, dpnp.ndarray) else array_in(r, None, sycl_queue=x.sycl_queue)
-        for r in results
-    ]
+        rest[0] = rest[0].reshape(x.shape if dim is None else (-1,))
+    values = asarray(values, input.dtype) if isinstance(input, Array) else values
+    return (values, *rest) if rest else values
 
 
 @by_values
@@ -408,9 +404,26 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
         if as_tuple:
             return (dpnp.zeros(count, dtype="int64", sycl_queue=x.sycl_queue),)
         return dpnp.zeros((count, 0), dtype="int64", sycl_queue=x.sycl_queue)
-    numbers, values = _namespace(x)
-    places = tuple(p.astype("int64", copy=False) for p in _arrays_like(x, numbers.nonzero(values)))
-    return places if as_tuple else dpnp.stack(places, axis=1)
+    numbers, values = host_or_dpnp(x)
+    if numbers is dpnp:
+        found = tuple([p.astype("int64", copy=False) for p in dpnp.nonzero(x)])
+        return found if as_tuple else dpnp.stack(found, axis=1)
+    places = _places(values)
+    if as_tuple:
+        return tuple(arrays_like(x, places))
+    result = dpnp.empty((len(places[0]), x.ndim), dtype="int64", sycl_queue=x.sycl_queue)
+    for axis, place in enumerate(places):
+        host_view(result.get_array())[:, axis] = place
+    return result
+
+
+def _places(values: np.ndarray) -> list[np.ndarray]:
+    """Return the indices along each axis, as ``np.nonzero``, which is slow for several axes."""
+    rest, indices = np.flatnonzero(values), []
+    for n in reversed(values.shape[1:]):
+        rest, index = np.divmod(rest, n)
+        indices.append(index)
+    return [rest, *reversed(indices)]
 
 
 def masked_select(input: Tensor, mask: dpnp.ndarray) -> Tensor:

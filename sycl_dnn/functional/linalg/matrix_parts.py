@@ -9,6 +9,7 @@ from typing import Any
 
 import dpnp
 import numpy as np
+from threadpoolctl import ThreadpoolController
 
 from sycl_dnn._core import engine_kind
 from sycl_dnn.call.operation import SMOOTH, described_as_torch
@@ -51,9 +52,31 @@ def checked(
 
 
 #: Product of a matrix's sizes and the smaller one up to which NumPy's LAPACK is faster than oneMKL,
-#: which dpnp calls after several submissions: 4 us for 4 x 4 elements against 110. Larger ones take
-#: several threads of OpenBLAS, which wait for each other busily, on a loaded computer for seconds.
-_MAX_ON_HOST = 64**3
+#: which dpnp calls after several submissions: 4 us for 4 x 4 elements against 110.
+_MAX_ON_HOST = 300**3
+#: The same up to which LAPACK uses one thread by itself.
+_MAX_OF_ONE_THREAD = 64**3
+
+
+@functools.cache
+def _threads() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def in_one_thread(call: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of NumPy that is called with one thread of its BLAS.
+
+    Several threads wait for each other busily, on a loaded computer for seconds.
+    """
+
+    def limited(*arrays: np.ndarray) -> Any:
+        rows, columns = arrays[0].shape[-2:]
+        if rows * columns * min(rows, columns) <= _MAX_OF_ONE_THREAD:
+            return call(*arrays)
+        with _threads().limit(limits=1, user_api="blas"):
+            return call(*arrays)
+
+    return limited
 
 
 def factorized(
@@ -61,7 +84,7 @@ def factorized(
     rule: Callable[..., dict[str, Tensor]], dtypes: Sequence[str] | None = None,
     if_singular: float | None = None, **options: Any,
 ) -> list[Tensor]:  # fmt: skip
-    """Record a function of ``dpnp.linalg``, on CPUs for most sizes that of ``numpy.linalg``.
+    """Record a function of ``dpnp.linalg``, on CPUs below a size that of ``numpy.linalg``.
 
     ``rule(results, grads)`` gets None for missing gradients. Results have the dtype of the first
     input, or ``dtypes``. ``if_singular``: what they are in place of an error, on CPUs.
@@ -87,7 +110,7 @@ def factorized(
     rows, columns = x[0].shape[-2:]
     is_small = rows * columns * min(rows, columns) <= _MAX_ON_HOST
     is_on_host = is_small and trace.engine.kind is engine_kind.cpu
-    call = OnHost(name, by_numpy) if is_on_host else by_dpnp
+    call = OnHost(name, in_one_thread(by_numpy)) if is_on_host else by_dpnp
     dtypes = dtypes or [str(x[0].dtype)] * len(shapes)
     return recorded(call, x, [Out(*out) for out in zip(shapes, dtypes, strict=True)], rule)
 

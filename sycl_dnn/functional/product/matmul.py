@@ -13,6 +13,7 @@ from sycl_dnn.functional.arithmetic.operands import broadcasts_to, check_arrays
 from sycl_dnn.functional.product.product import check_ranks, product, sum_of_products, swapped
 from sycl_dnn.functional.quantized.quantize import QuantizedTensor
 from sycl_dnn.functional.quantized.quantized_products import weight_only_product
+from sycl_dnn.kernels.expression import REGISTERS
 from sycl_dnn.trace.pointwise import add, linear_map, mul
 from sycl_dnn.trace.reductions import reduce
 from sycl_dnn.trace.values import Tensor
@@ -60,7 +61,8 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
 
 
 def _product(a: Tensor, b: Tensor) -> Tensor:
-    return product(a, b) if a.is_float else sum_of_products(a, b)
+    is_dot = a.shape[:-1] == (1,) and b.shape[1:] == (1,) and a.dtype in REGISTERS
+    return sum_of_products(a, b) if is_dot or not a.is_float else product(a, b)
 
 
 def _by_quantized(x: Tensor, weight: QuantizedTensor) -> Tensor:

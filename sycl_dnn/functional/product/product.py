@@ -15,7 +15,7 @@ from sycl_dnn.functional.arithmetic.elementwise import check_same_dtype
 from sycl_dnn.ir.node import Node
 from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
-from sycl_dnn.ops.arithmetic import LOGICAL_AND
+from sycl_dnn.ops.arithmetic import LOGICAL_AND, cast
 from sycl_dnn.ops.reduction import ANY
 from sycl_dnn.ops.shape import SUM
 from sycl_dnn.trace import layout
@@ -73,14 +73,20 @@ def product(a: Tensor, b: Tensor, bias: Tensor | None = None, dtype: str | None 
 
 
 def sum_of_products(a: Tensor, b: Tensor) -> Tensor:
-    """Multiply in one generated kernel: integers modulo their width, bools by "and" and "or"."""
+    """Multiply in one generated kernel: integers modulo their width, bools by "and" and "or".
+
+    Narrow floats are added in float32.
+    """
     row_shape, column_shape = (*a.shape, 1), (*b.shape[:-2], 1, *b.shape[-2:])
     axis = max(len(row_shape), len(column_shape)) - 2
 
     def definition(x: Node, y: Node) -> Node:
         if x.dtype == "bool":
             return ANY(LOGICAL_AND(x, y), axes=(axis,))
-        return SUM(x * y, axes=(axis,))
+        if not x.is_float:
+            return SUM(x * y, axes=(axis,))
+        wide = dtypes.wide(x.dtype)
+        return cast(SUM(cast(x, wide) * cast(y, wide), axes=(axis,)), x.dtype)
 
     result = computed(definition, reshape(a, row_shape), reshape(b, column_shape))
     return reshape(result, (*result.shape[:-2], result.shape[-1]))

@@ -8,12 +8,16 @@ from collections.abc import Sequence
 
 import dpnp
 
-from sycl_dnn._dpnp import in_dtype
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.comparison import ne
 from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.arithmetic.elementwise import check_float
-from sycl_dnn.functional.arithmetic.operands import by_values, check_values
+from sycl_dnn.functional.arithmetic.operands import (
+    arrays_like,
+    by_values,
+    check_values,
+    host_or_dpnp,
+)
 from sycl_dnn.functional.index.selected import written
 from sycl_dnn.functional.reduction.sums import sum
 from sycl_dnn.functional.shape.reshaping import checked_int
@@ -94,16 +98,19 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
         raise ValueError(f"bincount: input must have one axis, got shape {input.shape}")
     if weights is not None and weights.shape != input.shape:
         raise ValueError(f"bincount: weights must have shape {input.shape}, got {weights.shape}")
-    if input.size and int(input.min()) < 0:
-        raise ValueError(f"bincount: input must not be negative, got {int(input.min())}")
-    if weights is not None and weights.dtype != "float32":
-        weights = weights.astype("float64")
-    size = max(int(input.max()) + 1 if input.size else 0, minlength)
-    dtype = "int64" if weights is None else str(weights.dtype)
+    numbers, values = host_or_dpnp(input)
+    if input.size and int(values.min()) < 0:
+        raise ValueError(f"bincount: input must not be negative, got {int(values.min())}")
+    dtype = "int64"
+    if weights is not None:
+        dtype = "float32" if weights.dtype == "float32" else "float64"
+        _, weights = host_or_dpnp(weights)
+        weights = weights.astype(dtype, copy=False)
     if not input.size:
-        return dpnp.zeros(size, dtype=dtype, sycl_queue=input.sycl_queue)
-    result = dpnp.bincount(input.astype("int64"), weights, minlength=size)
-    return in_dtype(result, dtype)
+        return dpnp.zeros(minlength, dtype=dtype, sycl_queue=input.sycl_queue)
+    size = max(int(values.max()) + 1, minlength)
+    result = numbers.bincount(values.astype("int64", copy=False), weights, minlength=size)
+    return arrays_like(input, [result.astype(dtype, copy=False)])[0]
 
 
 @operation
