@@ -21,8 +21,8 @@ from sycl_dnn import _core
 from sycl_dnn.errors import OutOfMemory
 
 __all__ = [
-    "FAULTS", "LARGE", "NEEDED", "address", "array_in", "array_maker", "array_of_class", "bits_as",
-    "host_view", "in_dtype", "is_memory", "is_readable", "place", "usm_array", "view",
+    "FAULTS", "LARGE", "NEEDED", "address", "array_in", "array_maker", "array_of_class", "asnumpy",
+    "bits_as",    "host_view", "in_dtype", "is_memory", "is_readable", "place", "usm_array", "view",
 ]  # fmt: skip
 
 #: Bytes below which memory does not move to huge pages.
@@ -281,3 +281,15 @@ def host_view(array: Any) -> np.ndarray:
     SequentialOrderManager[queue].wait()
     queue.wait()
     return np.asarray(_OnHost(array))
+
+
+def asnumpy(array: Any) -> np.ndarray:
+    """Wait for the queue of a dpnp array; return a copy of its values.
+
+    dpnp's copies the whole allocation that a view is a part of.
+    """
+    usm = array.get_array()
+    if is_readable(usm):
+        return np.array(host_view(usm))
+    is_whole = usm.size * usm.itemsize == usm.usm_data.nbytes
+    return (array if is_whole else array.copy()).asnumpy()

@@ -22,8 +22,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 #: Functions whose bodies move elements, call functions that have rules, or expect complex numbers.
 #: Those of ``linalg`` with that before their names, since another function has the name ``norm``.
 MOVING = frozenset((
-    "astype", "broadcast_to", "cat", "chunk", "created", "cumsum", "diag", "diagonal", "diff",
-    "dot", "einsum", "embedding", "empty_like", "expand", "fft", "fft2", "fftn", "fftshift",
+    "astype", "broadcast_to", "cat", "chunk", "copied", "created", "cumsum", "diag", "diagonal",
+    "diff", "dot", "einsum", "embedding", "empty_like", "expand", "fft", "fft2", "fftn", "fftshift",
     "flatten", "flip", "full_like", "gather", "hfft", "hstack", "ifft", "ifft2",
     "ifftn", "ifftshift", "ihfft", "index_add", "index_copy", "index_fill", "index_put",
     "index_select", "irfft", "irfft2", "irfftn", "isclose", "linalg.eigh",

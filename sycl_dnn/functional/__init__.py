@@ -297,7 +297,7 @@ from sycl_dnn.functional.reduction.statistics import (
     var_mean,
 )
 from sycl_dnn.functional.reduction.sums import mean, prod, sum, trace
-from sycl_dnn.functional.shape import slice_gradients
+from sycl_dnn.functional.shape import arrangement, slice_gradients
 from sycl_dnn.functional.shape.arrangement import (
     broadcast_to,
     expand,
@@ -340,7 +340,7 @@ from sycl_dnn.functional.vision.grids import affine_grid, grid_sample
 from sycl_dnn.lower import dense_copies
 from sycl_dnn.trace import functions
 
-functions.provide(sys.modules[__name__], selected, slice_gradients, dense_copies)
+functions.provide(sys.modules[__name__], arrangement, selected, slice_gradients, dense_copies)
 docstring_examples.attach(globals())
 
 for _function in filter(inspect.isfunction, list(globals().values())):

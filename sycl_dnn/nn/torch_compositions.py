@@ -18,6 +18,7 @@ import numpy as np
 import sycl_dnn
 from sycl_dnn import functional as F
 from sycl_dnn._dpnp import array_maker, view
+from sycl_dnn.functional.shape import arrangement
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import functions
 from sycl_dnn.trace.module_arrays import with_methods
@@ -74,7 +75,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
 
 def clone(input: Any, *, memory_format: Any = None) -> Any:
     """Return a copy, with the gradient of the original."""
-    return input.copy()
+    return input.copy() if isinstance(input, Tensor) else with_methods(arrangement.copied(input))
 
 
 def numel(input: Any) -> int:

@@ -13,7 +13,7 @@ import numpy as np
 from dpnp.exceptions import ExecutionPlacementError
 
 from sycl_dnn import _torch_habits
-from sycl_dnn._dpnp import address, array_in
+from sycl_dnn._dpnp import address, array_in, asnumpy
 from sycl_dnn.onednn import dtypes, mapping
 from sycl_dnn.trace import (
     allocation,
@@ -301,7 +301,7 @@ class Array(Reductions, Operators):
 
     def asnumpy(self) -> np.ndarray:
         """Return the values as NumPy's float32, after waiting for them."""
-        return dpnp.asnumpy(self.astype("float32"))
+        return asnumpy(self.astype("float32"))
 
     def item(self) -> float:
         """Return the only element as a Python number."""
@@ -333,7 +333,7 @@ class Array(Reductions, Operators):
         return mapping.dlpack_device(self.get_array())
 
     def __reduce__(self) -> Any:
-        return Array.from_bits, (dpnp.asnumpy(self.data), self.dtype)
+        return Array.from_bits, (asnumpy(self.data), self.dtype)
 
     def __copy__(self) -> Array:
         return self.copy()

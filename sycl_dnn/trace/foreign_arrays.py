@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import dpnp
 import numpy as np
 
+from sycl_dnn._dpnp import asnumpy
 from sycl_dnn.onednn import dtypes, mapping
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def to_numpy(array: Array, dtype: Any) -> np.ndarray:
     kind = getattr(ml_dtypes, dtypes.TO_ML_DTYPES.get(array.dtype, array.dtype))
     if array.dtype in dtypes.PACKED:
         return array.asnumpy().astype(kind)
-    return dpnp.asnumpy(array.data).view(kind)
+    return asnumpy(array.data).view(kind)
 
 
 def bits_of(x: Any) -> tuple[Any, str] | None:

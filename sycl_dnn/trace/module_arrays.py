@@ -20,7 +20,7 @@ import dpnp
 import numpy as np
 
 from sycl_dnn import _torch_habits
-from sycl_dnn._dpnp import Lacking, array_of_class, bits_as, in_dtype, replace_array
+from sycl_dnn._dpnp import Lacking, array_of_class, asnumpy, bits_as, in_dtype, replace_array
 from sycl_dnn.trace import array_writes, functions, policy
 from sycl_dnn.trace.array_device import device_on
 from sycl_dnn.trace.eager_methods import EAGER
@@ -226,6 +226,18 @@ def _of_either(name: str) -> Any:
     )
 
 
+def _of_values(name: str) -> Any:
+    """Return a method of an array's values in NumPy; an ``Array`` has its own."""
+
+    def method(self: Any, *args: Any) -> Any:
+        if type(self.plain) is not dpnp.ndarray:
+            return getattr(self.plain, name)(*args)
+        values = asnumpy(self.plain)
+        return values if name == "asnumpy" else getattr(values, name)(*args)
+
+    return method
+
+
 def _writing(name: str) -> Any:
     """Return a method that is dpnp's and writes to the array."""
     written = getattr(dpnp.ndarray, name)
@@ -328,7 +340,9 @@ class ModuleArray(dpnp.ndarray):  # type: ignore[misc]
         locals()[_name] = _or_traced(_name)(_writing(_name))
     for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
         locals()[f"__{_name}__"] = _operator(f"__{_name}__", _name)
-    for _name in ("__array__", "__repr__", "__str__", "asnumpy", "item", "tolist"):
+    for _name in ("asnumpy", "item", "tolist"):
+        locals()[_name] = _of_values(_name)
+    for _name in ("__array__", "__repr__", "__str__"):
         locals()[_name] = _of_either(_name)
     __neg__ = _or_traced("__neg__")(lambda self: with_methods(-self.plain))
     __invert__ = _or_traced("__invert__")(lambda self: with_methods(~self.plain))
@@ -376,7 +390,7 @@ class ModuleArray(dpnp.ndarray):  # type: ignore[misc]
         return handed, (self.plain,)
 
     def __deepcopy__(self, memo: Any) -> Any:
-        return with_methods(self.plain.copy())
+        return with_methods(functions.copied(self.plain))
 
     @property
     def size(self) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 import dpnp
 import numpy as np
 
+from sycl_dnn._dpnp import asnumpy
 from sycl_dnn.device import default_queue
 
 
@@ -22,7 +23,7 @@ class _Contents:
         self._array = array
 
     def __reduce__(self) -> Any:
-        return _restored, (dpnp.asnumpy(self._array),)
+        return _restored, (asnumpy(self._array),)
 
     def __deepcopy__(self, memo: Any) -> Any:
         return self._array.copy()

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import dpnp
 import numpy as np
 
+from sycl_dnn._dpnp import asnumpy
 from sycl_dnn.functional.creation.factories import full
 from sycl_dnn.functional.index.gathering import index_select
 from sycl_dnn.functional.shape.joining import cat
@@ -43,7 +44,7 @@ def _checked_lengths(name: str, lengths: Any) -> np.ndarray:
             f"{name}: lengths must be numbers: the shape of the result depends on their values, "
             "which are not known while a function is traced"
         )
-    values = dpnp.asnumpy(lengths) if isinstance(lengths, dpnp.ndarray) else np.asarray(lengths)
+    values = asnumpy(lengths) if isinstance(lengths, dpnp.ndarray) else np.asarray(lengths)
     if values.ndim != 1 or values.dtype.kind not in "iu" or (values < 1).any():
         raise ValueError(f"{name}: lengths must be positive integers, got {lengths!r}")
     return values.astype("int64")

@@ -376,3 +376,9 @@ def meshgrid(*tensors: Tensor, indexing: str | None = None) -> tuple[Tensor, ...
         aligned = tuple(n if order[a] == position else 1 for a, n in enumerate(shape))
         results.append(spread(views.reshape(x, aligned), shape))
     return tuple(results)
+
+
+@operation
+def copied(input: Tensor, is_row_major: bool = False) -> Tensor:
+    """Return a copy with the order of axes in memory that the array has, or row-major."""
+    return views.row_major(input) if is_row_major else input

@@ -10,7 +10,10 @@ from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.arithmetic.operands import check_each
 from sycl_dnn.functional.shape.reshaping import check_axis, checked_int
+from sycl_dnn.kernels.expression import REGISTERS
+from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
+from sycl_dnn.ops.selection import concat
 from sycl_dnn.trace import layout, views
 from sycl_dnn.trace.capabilities import joins
 from sycl_dnn.trace.gradients import rule_for
@@ -18,7 +21,7 @@ from sycl_dnn.trace.pointwise import zeros
 from sycl_dnn.trace.steps import Entry, Out
 from sycl_dnn.trace.values import Storage, Tensor
 from sycl_dnn.trace.views import narrow as narrow_of_views
-from sycl_dnn.trace.views import reshape
+from sycl_dnn.trace.views import reshape, transpose
 
 #: Dtypes of which oneDNN's concat has an implementation on CPUs.
 _JOINED = frozenset(dtypes.FLOATS) - {"float64"}
@@ -27,6 +30,10 @@ _MAX_SOURCES = 512
 #: Bytes of a row of each part, up to which oneDNN's concat on CPUs takes longer than joining whole
 #: parts and copying the rows to their places.
 _SHORT_ROW = 32
+#: The same up to which compiled functions take a kernel, not results written into their slices.
+_SHORTEST_ROW = 8
+#: Parts of which a kernel selects each element.
+_MAX_SELECTED = 16
 
 
 def join(parts: Sequence[Tensor], axis: int) -> Tensor:
@@ -47,6 +54,11 @@ def join(parts: Sequence[Tensor], axis: int) -> Tensor:
 
 
 def _concat(parts: Sequence[Tensor], axis: int, shape: tuple[int, ...]) -> Tensor:
+    if _is_by_kernel(parts, axis):
+        order = views.axis_order(parts[0], parts[0].ndim)
+        place, rows = order.index(axis), [transpose(p, order) for p in parts]
+        joined = computed(lambda *nodes: concat(nodes, place), *rows)
+        return transpose(joined, [order.index(a) for a in range(len(order))])
     first = parts[0]
     is_fast = (
         first.is_float
@@ -106,6 +118,16 @@ def _recorded(result: Tensor, parts: Sequence[Tensor], axis: int) -> Tensor:
     named = {str(i): part for i, part in enumerate(parts)}
     result.trace.tape.append(Entry("view", named, {"dst": result}, rule=rule))
     return result
+
+
+def _is_by_kernel(parts: Sequence[Tensor], axis: int) -> bool:
+    """Whether few rows are short, and in compiled functions too short to be written in place."""
+    first = parts[0]
+    can_select = len(parts) <= _MAX_SELECTED and first.dtype in REGISTERS
+    if not can_select or not has_short_rows(parts, axis):
+        return False
+    row = _row_size(first, axis) * dtypes.bits_of(first.dtype)
+    return not first.trace.is_compiled or row <= 8 * _SHORTEST_ROW
 
 
 def has_short_rows(parts: Sequence[Tensor], axis: int) -> bool:
