@@ -27,6 +27,8 @@ from sycl_dnn.kernels.unit_loops import unit_loop
 
 #: Minimum number of columns to distribute over items or groups; fewer are processed by each.
 _MIN_COLUMNS = 64
+#: Columns of a unit on CPUs if the elements of each are contiguous: cache lines are read once.
+_N_STRIDED = 16
 
 
 class ScatterForm(NamedTuple):
@@ -106,9 +108,13 @@ def scatter_plan(
     n_blocks = max(1, min(n_wanted, inner // _MIN_COLUMNS))
     block = -(-inner // n_blocks)
     block += -block % 16
+    if is_cpu and along[1] == 1 and classes[1][-1] == "n":
+        block = _N_STRIDED
     n_blocks = -(-inner // block)
     n_parts = 1
     if classes[0][-1] == "0" and (by_rows or inner >= _MIN_COLUMNS // 4):
+        # Each part reads all indices.
+        n_wanted = -(-n_processors // n_outer) if is_cpu else n_wanted
         n_parts = max(1, min(-(-n_wanted // n_blocks), n))
     rows = -(-n // n_parts)
     n_parts = -(-n // rows)

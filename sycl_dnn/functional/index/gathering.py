@@ -194,7 +194,7 @@ def index_select(input: Tensor, dim: int, index: dpnp.ndarray) -> Tensor:
 # --- Indexed writes
 
 
-def _values_like(name: str, argument: str, x: Tensor, value: Any, shape: tuple[int, ...]) -> Tensor:
+def values_like(name: str, argument: str, x: Tensor, value: Any, shape: tuple[int, ...]) -> Tensor:
     """Return the values to write: an array of the dtype of ``x``, or an expanded number."""
     if not isinstance(value, Tensor):
         if not isinstance(value, (bool, int, float)):
@@ -212,7 +212,7 @@ def aligned(
     """Return the axis, and an index and values as long as ``x`` on other axes; None if empty."""
     axis = check_axis(name, dim, x.ndim)
     index = check_index(name, "index", index)
-    values = _values_like(name, "src", x, src, index.shape)
+    values = values_like(name, "src", x, src, index.shape)
     is_covered = values.ndim == index.ndim and all(
         n <= m for n, m in zip(index.shape, values.shape, strict=True)
     )
@@ -358,7 +358,7 @@ def index_put(
     name = "index_put"
     if not isinstance(indices, (tuple, list)) or all(i is None for i in indices):
         raise TypeError(f"{name}: indices must be a sequence with an array, got {indices!r}")
-    values = _values_like(name, "values", input, values, ())
+    values = values_like(name, "values", input, values, ())
     if len(indices) == 1 and isinstance(indices[0], Tensor) and indices[0].dtype == "bool":
         return _masked(input, indices[0], values, accumulate)
     if len(indices) > input.ndim:

@@ -12,7 +12,7 @@ from sycl_dnn.call.operation import SMOOTH, described_as_torch, operation
 from sycl_dnn.functional.arithmetic.binary import mul
 from sycl_dnn.functional.arithmetic.comparison import where
 from sycl_dnn.functional.arithmetic.operands import check_arrays
-from sycl_dnn.functional.index.gathering import check_index, index_select, scattered
+from sycl_dnn.functional.index.gathering import check_index, index_select, values_like
 from sycl_dnn.functional.index.selected import wrapped, written
 from sycl_dnn.functional.reduction.cumulative import cumsum
 from sycl_dnn.functional.shape.arrangement import spread
@@ -33,32 +33,35 @@ _WORDS = {
 }  # fmt: skip
 
 
-def _of_elements(
+def _of_slices(
     name: str, x: Tensor, dim: Any, index: Any, *, wraps: bool = False
 ) -> tuple[int, Tensor]:
-    """Return the axis, and an index of slices as one of elements of ``x``, which has axes."""
+    """Return the axis of ``x``, which has axes, and an index along it of one element elsewhere."""
     index, axis = check_index(name, "index", index), check_axis(name, dim, x.ndim)
     if index.ndim > 1:
         raise ValueError(f"{name}: index must have at most one axis, got shape {index.shape}")
     if wraps:
         index = computed(lambda i: wrapped(i, x.shape[axis]), index)
-    aligned = tuple(index.size if a == axis else 1 for a in range(x.ndim))
-    shape = (*x.shape[:axis], index.size, *x.shape[axis + 1 :])
-    return axis, spread(reshape(index, aligned), shape)
+    return axis, reshape(index, [index.size if a == axis else 1 for a in range(x.ndim)])
 
 
 def _with_axis(x: Tensor) -> Tensor:
     return x if x.ndim else reshape(x, (1,))
 
 
-def _written(name: str, x: Tensor, axis: int, index: Tensor, source: Any, adds: bool) -> Tensor:
-    check_arrays(name, source=source)
-    if _with_axis(source).shape != index.shape:
+def _written(
+    name: str, input: Tensor, axis: int, index: Tensor, source: Any, *, is_added: bool = False
+) -> Tensor:
+    x = _with_axis(input)
+    shape = (*x.shape[:axis], index.size, *x.shape[axis + 1 :])
+    values = _with_axis(values_like(name, "source", x, source, shape))
+    if values.shape != shape:
         raise ValueError(
-            f"{name}: source must have shape {index.shape} for the index, got {source.shape}"
+            f"{name}: source must have shape {shape} for the index, got {values.shape}"
         )
-    result = scattered(name, _with_axis(x), axis, index, _with_axis(source), adds)
-    return reshape(result, x.shape)
+    if not (values.size and x.size):
+        return input
+    return reshape(written(x, values, index, axis, is_added=is_added), input.shape)
 
 
 @operation
@@ -80,9 +83,10 @@ def index_add(
     """
     if input.dtype == "bool":
         raise TypeError("index_add: input must not be bool")
-    axis, elements = _of_elements("index_add", _with_axis(input), dim, index)
+    check_arrays("index_add", source=source)
+    axis, place = _of_slices("index_add", _with_axis(input), dim, index)
     scaled = source if alpha == 1 else mul(source, alpha)
-    return _written("index_add", input, axis, elements, scaled, True)
+    return _written("index_add", input, axis, place, scaled, is_added=True)
 
 
 @operation
@@ -98,8 +102,9 @@ def index_copy(input: Tensor, dim: int, index: dpnp.ndarray, source: Tensor) -> 
     source : array (*A, m, *B)
         Same dtype as ``input``.
     """
-    axis, elements = _of_elements("index_copy", _with_axis(input), dim, index)
-    return _written("index_copy", input, axis, elements, source, False)
+    check_arrays("index_copy", source=source)
+    axis, place = _of_slices("index_copy", _with_axis(input), dim, index)
+    return _written("index_copy", input, axis, place, source)
 
 
 @operation
@@ -114,19 +119,14 @@ def index_fill(input: Tensor, dim: int, index: dpnp.ndarray, value: Tensor | flo
         Negative indices count from the end.
     value : number, or array without axes
     """
-    x = _with_axis(input)
-    axis, elements = _of_elements("index_fill", x, dim, index, wraps=True)
-    if isinstance(value, Tensor):
-        if value.ndim:
-            raise ValueError(f"index_fill: value must have no axes, got shape {value.shape}")
-        # Read once by each element, however often its index occurs: so are its derivatives.
-        is_filled = scattered(
-            "index_fill", zeros(x.trace, x.shape, "bool"), axis, elements, True, False
-        )
-        return reshape(
-            where(is_filled, input.trace.convert(value, str(input.dtype)), x), input.shape
-        )
-    return reshape(scattered("index_fill", x, axis, elements, value, False), input.shape)
+    axis, place = _of_slices("index_fill", _with_axis(input), dim, index, wraps=True)
+    if not isinstance(value, Tensor):
+        return _written("index_fill", input, axis, place, value)
+    if value.ndim:
+        raise ValueError(f"index_fill: value must have no axes, got shape {value.shape}")
+    # Read once by each element, however often its index occurs: so are its derivatives.
+    is_filled = _written("index_fill", zeros(input.trace, input.shape, "bool"), axis, place, True)
+    return where(is_filled, input.trace.convert(value, str(input.dtype)), input)
 
 
 @operation
