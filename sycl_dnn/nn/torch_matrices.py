@@ -49,15 +49,14 @@ def renorm(input: Any, p: float, dim: int, maxnorm: float) -> Any:
 
 def pdist(input: Any, p: float = 2.0) -> Any:
     """Return the p-norms of the differences of all pairs of rows, (n * (n - 1) / 2,)."""
-    if input.ndim != 2 or not p >= 0:
-        raise ValueError(
-            f"pdist: input must have 2 axes and p not be negative, got {tuple(input.shape)}, {p}"
-        )
-    first, second = (
-        F.index_select(input, 0, F.tensor(index, dtype="int64", device=input.device))
-        for index in np.triu_indices(input.shape[0], 1)
-    )
-    return F.pairwise_distance(first, second, p, 0.0)
+    if input.ndim != 2:
+        raise ValueError(f"pdist: input must have 2 axes, got shape {tuple(input.shape)}")
+    if not p >= 0:
+        raise ValueError(f"pdist: p must not be negative, got {p}")
+    n = input.shape[0]
+    rows, columns = np.triu_indices(n, 1)
+    pairs = F.tensor(rows * n + columns, dtype="int64", device=input.device)
+    return F.take(F.cdist(input, input, p), pairs)
 
 
 def cholesky_solve(input: Any, L: Any, upper: bool = False) -> Any:  # noqa: N803 - torch's name

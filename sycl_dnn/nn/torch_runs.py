@@ -11,6 +11,8 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from sycl_dnn import functional as F
 from sycl_dnn.nn.torch_searches import searchsorted
 from sycl_dnn.onednn import dtypes
@@ -89,12 +91,18 @@ def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
         )
     if not r:
         return F.narrow(input, 0, 0, 0)
-    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
-    rows = [place for row in choose(range(input.shape[0]), r) for place in row]
-    index = F.reshape(F.tensor(rows, dtype="int64", device=input.device), (len(rows) // r, r))
-    return (
-        F.take(input, index) if rows else F.zeros(0, r, dtype=str(input.dtype), device=input.device)
-    )
+    n = input.shape[0]
+    if r == 2:
+        index = np.stack(np.triu_indices(n, 0 if with_replacement else 1), 1)
+    else:
+        choose = (
+            itertools.combinations_with_replacement if with_replacement else itertools.combinations
+        )
+        flat = itertools.chain.from_iterable(choose(range(n), r))
+        index = np.fromiter(flat, np.int64).reshape(-1, r)
+    if not index.size:
+        return F.zeros(0, r, dtype=str(input.dtype), device=input.device)
+    return F.take(input, F.tensor(index, dtype="int64", device=input.device))
 
 
 def unravel_index(indices: Any, shape: int | Sequence[int]) -> tuple[Any, ...]:
