@@ -19,6 +19,7 @@ import sycl_dnn
 from sycl_dnn import functional as F
 from sycl_dnn._dpnp import array_maker, view
 from sycl_dnn.functional.shape import arrangement
+from sycl_dnn.functional.shape.reshaping import check_axes
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import functions
 from sycl_dnn.trace.module_arrays import with_methods
@@ -244,7 +245,7 @@ def cumulative_trapezoid(y: Any, x: Any = None, *, dx: float = 1.0, dim: int = -
 
 
 def gradient(
-    input: Any, *, spacing: Any = 1.0, dim: Any = None, edge_order: int = 1
+    input: Any, *, spacing: Any = None, dim: Any = None, edge_order: int = 1
 ) -> tuple[Any, ...]:
     """Estimate the partial derivatives of a function from its values on a grid.
 
@@ -253,7 +254,7 @@ def gradient(
     input : array (*)
         Along each axis that is differentiated at least ``edge_order + 1`` values.
     spacing : number, sequence of numbers, or of arrays (n,)
-        Distances of all axes, of each, or the coordinates along each.
+        Distances of all axes, of each, or the coordinates along each; 1 by default.
     dim : int or sequence of int, optional
         The axes, all by default.
     edge_order : int
@@ -265,15 +266,23 @@ def gradient(
 
     Raises
     ------
+    TypeError
+        ``input`` is complex.
     ValueError
-        An axis has too few values, or an argument another length or value.
+        An axis has too few values, occurs twice or is missing, or an argument has another length or
+        value.
 
     Notes
     -----
     Differentiable to any order. Source: ``torch.gradient``.
     """
+    if dtypes.is_complex(str(input.dtype)):
+        raise TypeError(f"gradient: input must not be complex, got {input.dtype}")
     x = input if dtypes.is_float(str(input.dtype)) else F.astype(input, "float32")
-    dims = range(x.ndim) if dim is None else [dim] if isinstance(dim, int) else list(dim)
+    dims = check_axes("gradient", [*range(x.ndim)] if dim is None else dim, x.ndim)
+    if len(set(dims)) < len(dims):
+        raise ValueError(f"gradient: dim must not have an axis twice, got {dim}")
+    spacing = 1.0 if spacing is None else spacing
     spacings = [spacing] * len(dims) if isinstance(spacing, (int, float)) else list(spacing)
     if len(spacings) != len(dims):
         raise ValueError(f"gradient: spacing must have {len(dims)} items, got {len(spacings)}")
@@ -288,8 +297,13 @@ def _slopes(x: Any, dim: int, spacing: Any, edge_order: int) -> Any:
         raise ValueError(f"gradient: axis {dim} must have over {edge_order} values, got {n}")
     if not is_uniform and tuple(spacing.shape) != (n,):
         raise ValueError(f"gradient: spacing must have shape ({n},), got {tuple(spacing.shape)}")
-    steps = F.full((n - 1,), spacing, device=x.device) if is_uniform else F.diff(spacing)
-    steps = F.reshape(F.astype(steps, str(x.dtype)), (n - 1,) + (1,) * (x.ndim - 1 - dim % x.ndim))
+    dtype = str(x.dtype)
+    steps = (
+        F.full((n - 1,), spacing, dtype=dtype, device=x.device)
+        if is_uniform
+        else F.astype(F.diff(spacing), dtype)
+    )
+    steps = F.reshape(steps, (n - 1,) + (1,) * (x.ndim - 1 - dim))
 
     def part(of: Any, start: int, length: int) -> Any:
         return F.narrow(of, dim if of is not steps else 0, start, length)

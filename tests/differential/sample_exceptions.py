@@ -84,6 +84,7 @@ REFUSED = (
 )  # fmt: skip
 #: What torch refuses and this package computes.
 ACCEPTED = (
+    Exceptional("samples of other devices are converted", "same device", "gradient"),
     Exceptional("a number in place of an array",
                 "", "__radd__ __rand__ __rdiv__ __rmod__ __rmul__ __ror__ __rpow__ __rsub__ "
                 "__rxor__ atan2 gcd lcm clamp_max clamp_min copysign eq fmax fmin fmod ge gt le "

@@ -132,6 +132,8 @@ def dtype_name(dtype: torch.dtype) -> str:
 def from_torch(tensor: torch.Tensor) -> Any:
     """Return an array with the values and the strides of a tensor, at the same offset."""
     tensor = tensor.detach().resolve_conj().resolve_neg()
+    if tensor.is_meta:
+        tensor = torch.zeros_like(tensor, device="cpu")
     name, offset = dtype_name(tensor.dtype), tensor.storage_offset()
     ends = (n * s - s for n, s in zip(tensor.shape, tensor.stride(), strict=True))
     length = offset + 1 + sum(ends) if tensor.numel() else 0
