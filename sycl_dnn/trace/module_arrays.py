@@ -340,10 +340,8 @@ class ModuleArray(dpnp.ndarray):  # type: ignore[misc]
         locals()[_name] = _or_traced(_name)(_writing(_name))
     for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
         locals()[f"__{_name}__"] = _operator(f"__{_name}__", _name)
-    for _name in ("asnumpy", "item", "tolist"):
-        locals()[_name] = _of_values(_name)
-    for _name in ("__array__", "__repr__", "__str__"):
-        locals()[_name] = _of_either(_name)
+    for _name in ("__array__", "__repr__", "__str__", "asnumpy", "item", "tolist"):
+        locals()[_name] = (_of_either if _name.startswith("_") else _of_values)(_name)
     __neg__ = _or_traced("__neg__")(lambda self: with_methods(-self.plain))
     __invert__ = _or_traced("__invert__")(lambda self: with_methods(~self.plain))
     del _name, _doc, _function

@@ -70,6 +70,13 @@ CALLS = [
     ("t.bucketize(h, s, right=True)", "np.searchsorted(s, h, 'right')"),
     ("t.searchsorted(t.sort(a)[0], b)", "(np.sort(a)[:, None] < b[:, :, None]).sum(-1)"),
     ("t.searchsorted(s, a, out_int32=True, side='right')", "np.searchsorted(s, a, 'right')"),
+    ("t.searchsorted(t.sort(t.tile(a, (1, 5)))[0], b)",
+     "(np.sort(np.tile(a, 5))[:, None] < b[:, :, None]).sum(-1)"),
+    ("t.isin(k, t.tensor(range(0, 60, 2), dtype=t.int64))", "np.isin(k, np.arange(0, 60, 2))"),
+    ("t.gradient(a)[1]", "np.gradient(a)[1]"),
+    ("t.gradient(a, spacing=(s[:3],), dim=1, edge_order=2)[0]",
+     "np.gradient(a, s[:3], axis=1, edge_order=2)"),
+    ("t.combinations(v)", "v[[[0, 1], [0, 2], [1, 2]]]"),
     ("t.max(a, b)", "np.maximum(a, b)"),
     ("t.min(a, b)", "np.minimum(a, b)"),
     ("t.true_divide(b, a + 9)", "b / (a + 9)"),
@@ -259,6 +266,18 @@ def test_indices_as_a_tuple(queue):
         found = Called(lambda x, y, t=as_tuple: (x > y).nonzero(as_tuple=t))(x, y)
         found = np.stack([v.asnumpy() for v in found], 1) if as_tuple else found.asnumpy()
         np.testing.assert_array_equal(found, np.argwhere(A > B))
+
+
+def test_copies_and_values_of_views():
+    x = torch_names.as_tensor(np.arange(24, dtype="f4").reshape(2, 3, 4))
+    turned = x.mT
+    for copy in (turned.clone(), turned.contiguous(), torch_names.clone(turned)):
+        copy += 1.0
+        np.testing.assert_array_equal(dpnp.asnumpy(copy), dpnp.asnumpy(turned) + 1)
+    assert turned.contiguous().flags.c_contiguous
+    part = x[1, 1:, ::2]
+    assert part.tolist() == part.asnumpy().tolist() == [[16.0, 18.0], [20.0, 22.0]]
+    assert x[1, 2, 3].item() == 23.0
 
 
 def test_devices_are_names():

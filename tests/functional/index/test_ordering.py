@@ -55,6 +55,12 @@ def test_unique_and_nonzero(queue):
         [0, 1, 2, 0, 2],
     )
     assert F.nonzero(x[:0]).shape == (0, 2)
+    deep = np.random.default_rng(0).random((3, 1, 5, 4)) > 0.5
+    places = F.nonzero(dpnp.asarray(deep, sycl_queue=queue))
+    np.testing.assert_array_equal(places.asnumpy(), np.argwhere(deep))
+    np.testing.assert_array_equal(
+        F.argsort(dpnp.asarray([2**40, 5, 2**40, 5], sycl_queue=queue)).asnumpy(), [1, 3, 0, 2]
+    )
     for name in ("unique", "nonzero"):
         with pytest.raises(TypeError, match=f"{name}: input must be an array with values"):
             sycl_dnn.compile(lambda x, name=name: getattr(F, name)(x))(x)
