@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 namespace sycl_dnn {
 
@@ -56,6 +57,11 @@ struct host_rows {
     using combination = void (*)(float *y, const float *x, int64_t n);
     function (*function_of)(int algorithm);
     combination (*combination_of)(int algorithm);
+
+    // y = f(a, b, c) for n elements each, where f is an operation of kernels/expression.py with at
+    // most three operands; null if it is another one. All bits of what is true are 1.
+    using term = void (*)(const float *a, const float *b, const float *c, int64_t n, float *y);
+    term (*term_of)(const std::string &operation);
 
     // Those of as many instructions as oneDNN uses.
     static const host_rows &fast();

@@ -246,6 +246,7 @@ const operation_kind operation_kinds[] = {
     {"convolution", 4, n_window_sizes, 0, convolve},
     {"depthwise", 4, n_window_sizes, 0, convolve_depthwise},
     {"maximum", 2, n_window_sizes, 0, find_greatest},
+    {"average", 2, n_window_sizes, 1, average_windows},
     {"transposed", 4, n_window_sizes, 0, convolve_transposed},
     {"mean", 2, 3, 0, average},
     {"scale", 3, 3, 0, scale},

@@ -255,6 +255,21 @@ void find_greatest(const HostSequence::operation &o, float *const *arrays) {
             int64_t count, float *y) { greatest(x, step, pixels, starts, count, o.sizes[2], y); });
 }
 
+// arrays: src, operands, dst. numbers: whether elements outside the source count.
+void average_windows(const HostSequence::operation &o, float *const *arrays) {
+    const auto sum = host_rows::fast().sum_of_products;
+    const int64_t n = o.sizes[2];
+    const Windows w(o);
+    const std::vector<int64_t> same(w.n_pixels());
+    by_channel(o, arrays,
+               [&](const float *x, int64_t step, int64_t pixels, const int64_t *starts,
+                   const int64_t *, int64_t count, float *y) {
+                   float *factors = scratch(0, n).data();
+                   std::fill_n(factors, n, 1.0f / (o.numbers[0] ? w.n_pixels() : count));
+                   sum(x, step, pixels, starts, factors, same.data(), count, n, nullptr, y);
+               });
+}
+
 int64_t work_of_windows(const HostSequence::operation &o) {
     const Windows w(o);
     const int64_t n_positions =

@@ -12,6 +12,7 @@ void convolve(const HostSequence::operation &o, float *const *arrays);
 void convolve_transposed(const HostSequence::operation &o, float *const *arrays);
 void convolve_depthwise(const HostSequence::operation &o, float *const *arrays);
 void find_greatest(const HostSequence::operation &o, float *const *arrays);
+void average_windows(const HostSequence::operation &o, float *const *arrays);
 // The multiplications of a convolution, as those of a product.
 int64_t work_of_windows(const HostSequence::operation &o);
 

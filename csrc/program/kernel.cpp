@@ -12,6 +12,7 @@
 #include "base/errors.hpp"
 #include "profile/profile.hpp"
 #include "program/host_copy.hpp"
+#include "program/host_expression.hpp"
 #include "program/host_sequence.hpp"
 #include "program/program_binary.hpp"
 
@@ -277,6 +278,18 @@ HostSequence::operation operation_of(const py::tuple &row) {
     return result;
 }
 
+std::shared_ptr<const HostExpression> expression_of(const py::tuple &row) {
+    std::vector<HostExpression::term> terms;
+    for (const auto &item : row[4].cast<py::sequence>()) {
+        const auto term = item.cast<py::tuple>();
+        terms.push_back({term[0].cast<std::string>(), term[1].cast<std::array<size_t, 3>>(),
+                         term[2].cast<float>()});
+    }
+    return std::make_shared<HostExpression>(row[2].cast<std::vector<int64_t>>(),
+                                            row[3].cast<std::vector<std::vector<int64_t>>>(), terms,
+                                            row[5].cast<std::vector<size_t>>());
+}
+
 using part_row = std::tuple<std::string, std::string, bool, std::vector<std::string>>;
 
 kernel_ptr make_host_sequence(const std::vector<py::tuple> &rows, const std::string &name,
@@ -305,6 +318,8 @@ kernel_ptr make_host_sequence(const std::vector<py::tuple> &rows, const std::str
             sequence->append(std::move(kernel), row[1].cast<std::vector<HostSequence::place>>(),
                              words_of({}, {numbers.begin(), numbers.end()}), row[4].cast<size_t>(),
                              row[5].cast<std::vector<int32_t>>());
+        } else if (kind == "expression") {
+            sequence->append(expression_of(row), row[1].cast<std::vector<HostSequence::place>>());
         } else
             sequence->append(operation_of(row));
     }
@@ -374,7 +389,8 @@ void bind_kernel(py::module_ &m) {
             "-1 where there is none, and the bytes before the array; functions are "
             "(algorithm, alpha, beta, operand), where operand is the position of another "
             "array, or -1. Or (\"kernel\", arrays, SPIR-V, numbers, groups, facts), or "
-            "(\"copy\", arrays, from_type, to_type, axes). "
+            "(\"copy\", arrays, from_type, to_type, axes), or (\"expression\", arrays, sizes, "
+            "strides, terms, results), where terms are (operation, three operands, number). "
             "``parts`` are what profiles call them: names, implementations, and whether they were "
             "inserted.")
         .def_static(

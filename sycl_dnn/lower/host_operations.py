@@ -11,6 +11,7 @@ from sycl_dnn import _core
 from sycl_dnn._core import MemoryDesc, normalization_flags
 from sycl_dnn._core import algorithm as A
 from sycl_dnn.kernels.launching import launches_of, recipe_of
+from sycl_dnn.lower.host_expressions import binary_expression, expression_of
 from sycl_dnn.lower.host_post_ops import COMBINATIONS, Operation, with_post_ops
 from sycl_dnn.lower.host_products import (
     MAX_COPIED,
@@ -43,7 +44,7 @@ def operation_of(graph: Graph, node: Node, factor: int = 1) -> Operation | None:
     ``factor`` is that of the limits.
     """
     if is_kernel(node.primitive):
-        return _interpreted(node, factor)
+        return expression_of(node, factor) or _interpreted(node, factor)
     if "dst_layer" in node.outputs:
         return recurrence_of(graph, node)
     if node.row == "inner_product_backward_weights":
@@ -70,15 +71,20 @@ def _copy(node: Node, factor: int) -> Operation | None:
 
 def _pool(node: Node, factor: int) -> Operation | None:
     src, p = node.inputs["src"], node.params
-    if p["algorithm"] is not A.pooling_max:
-        return _mean(node, factor)
+    is_maximum = p["algorithm"] is A.pooling_max
+    mean = None if is_maximum else _mean(node, factor)
+    if mean is not None:
+        return mean
     is_padded = any((*p["padding_l"], *p["padding_r"]))
     if is_padded and any(p["dilation"]):  # where no element of a window may be in the source
         return None
     sizes = windows_of(node, p["kernel"], "dilation")
     if sizes is None or node.dst.size * math.prod(p["kernel"]) > 2 * factor * _MAX_ELEMENTS:
         return None
-    return with_post_ops(node, "maximum", (src,), sizes)
+    if is_maximum:
+        return with_post_ops(node, "maximum", (src,), sizes)
+    counts_padding = float(p["algorithm"] is A.pooling_avg_include_padding)
+    return with_post_ops(node, "average", (src,), sizes, (counts_padding,))
 
 
 def _mean(node: Node, factor: int) -> Operation | None:
@@ -100,7 +106,7 @@ def _mean(node: Node, factor: int) -> Operation | None:
 def _binary(node: Node, factor: int) -> Operation | None:
     src, other, algorithm = node.inputs["src_0"], node.inputs["src_1"], node.params["algorithm"]
     if src.desc != node.dst.desc:
-        return None
+        return binary_expression(node)
     n, is_whole = _row_of(src.desc, other.desc)
     if n and algorithm in COMBINATIONS:
         combined = ((algorithm, float(is_whole), 0.0, 1),)
@@ -109,7 +115,7 @@ def _binary(node: Node, factor: int) -> Operation | None:
         return with_post_ops(
             node, "functions", (src, other), sizes, is_by_channel=has_channels, first=combined
         )
-    return _scale(node, src, other)
+    return _scale(node, src, other) or binary_expression(node)
 
 
 def _row_of(src: MemoryDesc, other: MemoryDesc) -> tuple[int, bool]:

@@ -19,7 +19,9 @@ _MAX_OF_FUNCTIONS = 1 << 11
 _COSTLY = frozenset((A.eltwise_log, A.eltwise_pow, A.eltwise_soft_relu))
 #: Arguments of a post-op that adds the previous result.
 _PLAIN_SUM = (1.0, 0, data_type.undef)
-COMBINATIONS = frozenset((A.binary_add, A.binary_mul))
+COMBINATIONS = frozenset(
+    (A.binary_add, A.binary_sub, A.binary_mul, A.binary_div, A.binary_max, A.binary_min)
+)
 
 
 #: Algorithm, alpha, beta, and the position of another array among those of an operation, or -1.

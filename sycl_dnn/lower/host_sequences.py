@@ -153,7 +153,7 @@ def _runs(graph: Graph) -> Iterator[dict[Node, Operation]]:
     n_processors = graph.trace.engine.sycl_device.max_compute_units
     is_several = _has_fast_loops() and n_processors <= 2
     for run in _consecutive(graph, _variable(graph), _factor_in_run if is_several else _one):
-        n_operations = sum(o.kind not in ("copy", "kernel") for o in run.values())
+        n_operations = sum(o.kind not in ("copy", "expression", "kernel") for o in run.values())
         if not is_several or n_operations >= _OPERATIONS_OF_RUN:
             yield run
         else:
@@ -202,7 +202,7 @@ def _is_worthwhile(run: Mapping[Node, Operation], first: Node | None = None) -> 
     """
     if len(run) > 1 or any(o.kind == "recurrence" for o in run.values()):
         return True
-    return any(node is first and o.kind != "kernel" for node, o in run.items())
+    return any(node is first and o.kind not in ("expression", "kernel") for node, o in run.items())
 
 
 def _is_movable(graph: Graph, node: Node) -> bool:
