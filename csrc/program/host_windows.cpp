@@ -165,16 +165,16 @@ void by_channel(const HostSequence::operation &o, float *const *arrays, F f) {
     });
 }
 
-// With weights, and the elements before the first result.
+// With weights, a bias or null, and the elements before the first result.
 void convolve(const HostSequence::operation &o, float *const *arrays, Windows w,
-              const float *matrix, int64_t place) {
+              const float *matrix, const float *bias, int64_t place) {
     const int64_t k = w.n_pixels() * w.channels, n_columns = w.columns.n_results;
     const int64_t many = 1 << 20;  // rows: so that the weights are copied if they are turned
     const Weights weights(matrix, w.k_step, w.n_step, w.n, k, many);
     const bool is_whole =
         missing(w.rows) == missing(w.columns) && missing(w.rows) == std::pair<int64_t, int64_t>();
-    // Four pixels at a time are read, some of which may not count.
-    const float *source = is_whole && n_columns % 4 == 0 ? arrays[0] : padded(w, arrays[0]);
+    // Four pixels at a time are read: of shorter rows, some do not count.
+    const float *source = is_whole && n_columns >= 4 ? arrays[0] : padded(w, arrays[0]);
     const bool is_joined = w.columns.dilation == 1 && w.src_steps[2] == w.channels;
     std::vector<int64_t> starts = w.starts();
     host_rows::segments parts{w.n_pixels(), w.channels, starts.data()};
@@ -189,13 +189,19 @@ void convolve(const HostSequence::operation &o, float *const *arrays, Windows w,
             const int64_t batch = line / w.rows.n_results, row = line % w.rows.n_results;
             const float *x = source + batch * w.src_steps[0];
             for (int64_t c = 0; c < n_columns;) {
-                const int64_t count = std::min((n_columns - c + 3) / 4 * 4, tile.room());
-                weights.times(x + w.src_place(row, c), w.columns.stride * w.src_steps[2], parts, 0,
-                              count, arrays[2], tile.next(count));
-                tile.drop(std::max<int64_t>(0, c + count - n_columns));
-                c = std::min(n_columns, c + count);
-                tile.finish(o, arrays, place + w.dst_place(batch, row, c - tile.count()),
-                            w.dst_steps[2]);
+                const int64_t rest = n_columns - c;
+                // The last four overlap those before.
+                const bool is_last = rest < 4, is_short = n_columns < 4;
+                const int64_t count = is_last ? 4 : std::min(rest / 4 * 4, tile.room());
+                if (is_last && !is_short) tile.drop(4 - rest);
+                const int64_t first = is_last && !is_short ? n_columns - 4 : c;
+                weights.times(x + w.src_place(row, first), w.columns.stride * w.src_steps[2], parts,
+                              0, count, bias, tile.next(count));
+                if (is_short) tile.drop(4 - rest);
+                c = std::min(n_columns, first + count);
+                if (c == n_columns || tile.room() < 4)
+                    tile.finish(o, arrays, place + w.dst_place(batch, row, c - tile.count()),
+                                w.dst_steps[2]);
             }
         }
     });
@@ -214,14 +220,23 @@ Windows::axis with_remainder(const Windows::axis &a, int64_t remainder) {
 
 // arrays: src, weights, bias, operands, dst.
 void convolve(const HostSequence::operation &o, float *const *arrays) {
-    convolve(o, arrays, Windows(o), arrays[1], 0);
+    convolve(o, arrays, Windows(o), arrays[1], arrays[2], 0);
 }
 
 // arrays: src, weights, bias, operands, dst. The weights are those of the convolutions that compute
-// the results by the remainders of their places, in order.
+// the results by the remainders of their places, in order. If they have columns for all remainders
+// along a row, each pixel of the source has its own results there.
 void convolve_transposed(const HostSequence::operation &o, float *const *arrays) {
-    const Windows all(o);
-    const float *matrix = arrays[1];
+    Windows all(o);
+    const int64_t n = all.k_step / all.n;  // results of each pixel
+    std::vector<float> biases;
+    if (n > 1) {
+        for (int64_t i = 0; arrays[2] && i < n; ++i)
+            biases.insert(biases.end(), arrays[2], arrays[2] + all.n);
+        all.n = all.dst_steps[2] = all.k_step;
+        all.columns = {all.columns.n, all.columns.n, 1, 1, 1, 0};
+    }
+    const float *matrix = arrays[1], *bias = biases.empty() ? arrays[2] : biases.data();
     for (int64_t i = 0; i < all.rows.stride; ++i)
         for (int64_t j = 0; j < all.columns.stride; ++j) {
             Windows w = all;
@@ -230,7 +245,7 @@ void convolve_transposed(const HostSequence::operation &o, float *const *arrays)
             w.dst_steps[1] *= all.rows.stride;
             w.dst_steps[2] *= all.columns.stride;
             if (w.rows.n_results > 0 && w.columns.n_results > 0)
-                convolve(o, arrays, w, matrix, all.dst_place(0, i, j));
+                convolve(o, arrays, w, matrix, bias, all.dst_place(0, i, j));
             matrix += w.n_pixels() * w.channels * w.k_step;
         }
 }

@@ -316,7 +316,8 @@ def _by_remainder(
     """Return a transposed convolution with weights as it reads them, and the nodes for these.
 
     Results whose places have the same remainder are those of a convolution with every stride-th
-    tap, the last one first; the rows of each are (taps, I), its columns O.
+    tap, the last one first; the rows of each are (taps, I), its columns O; or those of all
+    remainders along a row.
     """
     sizes, trace, n = operation.data[0], graph.trace, node.dst.desc.dims[1]
     axes = [sizes[start : start + 6] for start in (3, 9)]  # two at most
@@ -324,21 +325,44 @@ def _by_remainder(
     for _, _, size, stride, _, padding in axes:
         first = [(place + padding) % stride for place in range(stride)]
         by_axis.append([list(range(f, size, stride))[::-1] for f in first])
+    is_by_row = _has_own_results(operation, n)
 
     def record() -> Tensor:
         plain = trace.plain(source)
         outputs, inner = plain.shape[:2]
         kernel = axes[0][2], axes[1][2]
         taps = plain.view((outputs, inner, *kernel), _strides_of_taps(plain))
-        parts = [
-            transpose(reshape(narrow(narrow(taps, 2, y, 1), 3, x, 1), (outputs, inner)), (1, 0))
-            for rows in by_axis[0] for columns in by_axis[1] for y in rows for x in columns
-        ]  # fmt: skip
+
+        def matrix(y: int, x: int) -> Tensor:
+            tap = reshape(narrow(narrow(taps, 2, y, 1), 3, x, 1), (outputs, inner))
+            return transpose(tap, (1, 0))
+
+        if is_by_row:
+            columns = range(kernel[1])
+            rows = [y for rows in by_axis[0] for y in rows]
+            parts = [functions.cat([matrix(y, x) for x in columns], 1) for y in rows]
+        else:
+            parts = [
+                matrix(y, x)
+                for rows in by_axis[0] for columns in by_axis[1] for y in rows for x in columns
+            ]  # fmt: skip
         joined = functions.cat(parts, 0)
         return trace.reorder(joined, layout.row_major(joined.shape, "float32"))
 
     packed, nodes = graph.recorded(record)
-    return _with_steps(operation, packed, (n, 1)), nodes
+    return _with_steps(operation, packed, (axes[1][3] * n if is_by_row else n, 1)), nodes
+
+
+def _has_own_results(operation: Operation, n: int) -> bool:
+    """Whether each pixel of a transposed convolution has results of its own along a row.
+
+    They are adjacent, then, and one product with the taps of a row computes all of them.
+    """
+    sizes, functions_of_rows, _ = operation.data
+    length, n_results, size, stride, _, padding = sizes[9:15]
+    is_apart = size == stride > 1 and padding == 0 and n_results == length * stride
+    has_row = any(operand >= 0 and not is_whole for _, is_whole, _, operand in functions_of_rows)
+    return is_apart and sizes[20] == n and not has_row
 
 
 def _strides_of_taps(weights: Tensor) -> tuple[int, ...]:

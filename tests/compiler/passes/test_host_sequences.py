@@ -530,7 +530,8 @@ def test_it_waits_for_what_precedes(is_in_order, on_queue):
     ("n", "channels", "outputs", "kernel", "stride", "padding", "extra"),
     [(2, 5, 3, (2, 2), (2, 2), (0, 0), (0, 0)), (1, 8, 20, (3, 3), (2, 2), (1, 1), (1, 1)),
      (1, 4, 1, (4, 3), (2, 1), (1, 0), (0, 0)), (2, 3, 17, (5, 4), (3, 2), (0, 2), (2, 1)),
-     (1, 16, 8, (3, 3), (1, 1), (2, 2), (0, 0))],
+     (1, 16, 8, (3, 3), (1, 1), (2, 2), (0, 0)), (2, 5, 1, (3, 4), (2, 4), (1, 0), (1, 0)),
+     (1, 6, 9, (2, 2), (2, 2), (0, 0), (0, 1))],
 )  # fmt: skip
 def test_transposed_convolutions(n, channels, outputs, kernel, stride, padding, extra, on_queue):
     first = on_queue(channels, channels, 3, 3) / (3 * channels)
@@ -546,9 +547,13 @@ def test_transposed_convolutions(n, channels, outputs, kernel, stride, padding, 
 
 
 def test_transposed_convolution_of_a_signal(on_queue):
-    weights = on_queue(6, 4, 3) / 6
-    function = lambda x: F.conv_transpose1d(F.relu(F.conv1d(x, w)), weights, stride=2)  # noqa: E731
-    w = on_queue(6, 6, 1) / 6
+    weights, narrow = on_queue(6, 4, 3) / 6, on_queue(4, 2, 2)
+    w, scale = on_queue(6, 6, 1) / 6, on_queue(2, 1)
+
+    def function(x):
+        y = F.conv_transpose1d(F.relu(F.conv1d(x, w)), weights, stride=2)
+        return F.conv_transpose1d(y, narrow, stride=2) * scale
+
     assert _rows(_compared(function, on_queue(2, 6, 9), tolerance=1e-5)) == ["host_sequence"]
 
 
