@@ -22,6 +22,8 @@ _MAX_ARRAYS = 16
 _MAX_TERMS = 96
 #: Bytes that a kernel accesses in any order in less time than a launch takes.
 _SMALL = 1 << 15
+#: Least elements of rows that are read as fast with a distance between them as without.
+_LONG_ROW = 16
 
 
 def fuse_kernels(graph: Graph) -> None:
@@ -246,16 +248,39 @@ class Fusion:
             graph.insert(nodes, before=order[bisect_left(places, group.anchor)])
             replaced += group.nodes
         graph.drop(replaced)
+        if replaced:
+            graph.drop_dead()  # copies whose originals are read
 
     def recorded(self, group: Group) -> list[Node] | None:
         """Return the nodes that compute a group; None if they would write other layouts."""
-        graph = self._graph
         values, inputs = _values_of(group)
         storages = self._read_outside(group)
         results = {values[s]: group.written[s] for s in storages}
         if len(results) < len(storages) or not results or not inputs.keys().isdisjoint(results):
             return None
+        originals = {value: self._original(tensor) for value, tensor in inputs.items()}
+        nodes = self._computed(group, originals, results)
+        if nodes is None and any(originals[value] is not t for value, t in inputs.items()):
+            nodes = self._computed(group, inputs, results)
+        return nodes
 
+    def _original(self, tensor: Tensor) -> Tensor:
+        """Return what a tensor with long rows is a copy of, if that has the same rows."""
+        copy = self._graph.writer(tensor)
+        if copy is None or copy.row != "reorder" or copy.attr.calls or len(copy.inputs) > 1:
+            return tensor
+        source, row = copy.inputs["src"], _row_of(tensor)
+        is_same = copy.dst.shape == tensor.shape and source.dtype == tensor.dtype
+        if not is_same or source.strides is None or source.storage in self._unsteady:
+            return tensor
+        has_rows = row is not None and row == _row_of(source)
+        return source if has_rows and _is_same(copy.dst, tensor) else tensor
+
+    def _computed(
+        self, group: Group, inputs: dict[Value, Tensor], results: dict[Value, Tensor]
+    ) -> list[Node] | None:
+        """Return the nodes that compute results from inputs; None if in other layouts."""
+        graph = self._graph
         leaves, outputs = list(inputs), tuple(results)
 
         def body(*operands: Tensor) -> list[Tensor]:
@@ -270,6 +295,12 @@ class Fusion:
             return None
         nodes[-1].fused = [node.row for node in group.nodes]
         return nodes
+
+
+def _row_of(tensor: Tensor) -> int | None:
+    """Return the innermost axis if rows along it are long and dense."""
+    rows = (a for a, s in enumerate(tensor.strides) if s == 1 and tensor.shape[a] >= _LONG_ROW)
+    return next(rows, None)
 
 
 def _is_better(nodes: Sequence[Node], group: Group) -> bool:

@@ -254,3 +254,19 @@ def _noting(method, calls):
         return method(*args)
 
     return noted
+
+
+@pytest.mark.parametrize("width", [64, 7])
+def test_halves_of_channels_are_read_without_copies(width, on_queue):
+    w, v = on_queue(2 * width, 8, 3), on_queue(width, width, 1)
+
+    def gated(x):
+        y = F.conv1d(x, w, padding=1)
+        return F.conv1d(F.tanh(y[:, :width]) * F.sigmoid(y[:, width:]), v)
+
+    x = on_queue(1, 8, 40)
+    compiled = sycl_dnn.compile(gated, passes={"run_on_host": False})
+    rows = [part.row for part in compiled.explain(x).parts]
+    assert rows.count("reorder") == (1 if width == 64 else 3)  # rows of 7 are too short
+    plain = sycl_dnn.compile(gated, passes={"fuse_kernels": False})
+    assert abs(compiled(x) - plain(x)).max() < 1e-4
