@@ -75,11 +75,6 @@ class Expression(NamedTuple):
         return len(self.inputs) + len(self.sources) + self.n_places
 
     @property
-    def is_indexed(self) -> bool:
-        """Whether terms depend on the position of an element."""
-        return bool(self.n_places or self.sources)
-
-    @property
     def n_indices(self) -> int:
         """Total number of indices of all gathers."""
         return sum(source.n_indices for source in self.sources)
