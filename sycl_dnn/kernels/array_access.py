@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from sycl_dnn.kernels import indexed_elements, transposed_tiles
 from sycl_dnn.kernels.expression import INDEXED, REGISTERS, Term, from_memory, to_memory, write
+from sycl_dnn.kernels.forms import AnyForm
 from sycl_dnn.kernels.reduced_axes import ReducedAxes
-from sycl_dnn.kernels.reduction_form import ReductionForm, ScanForm
 from sycl_dnn.kernels.spirv import Kernel, Value
 
 Strides = Sequence[Sequence[Value | None]]
@@ -20,37 +20,38 @@ class ArrayAccess:
     Parameters
     ----------
     kernel : Kernel
-    form : ReductionForm
+    form : Form, ReductionForm or ScanForm
     pointers : sequence of (Value or None)
         None for coordinates, which no array holds.
     strides : sequence of sequence of (Value or None)
         Of each array along each axis; None where the stride class determines it.
     indexed : sequence of sequence of (Value, Value)
         Of each source, size and stride of each axis that an index names.
-    width : int
-        Elements of a vector.
     passed : sequence of Value
         Numbers of the expression.
+    width : int
+        Elements of a vector; by default, those of the form.
     """
 
     def __init__(
         self,
         kernel: Kernel,
-        form: ReductionForm | ScanForm,
+        form: AnyForm,
         pointers: Sequence[Value | None],
         strides: Strides,
         indexed: Sequence[Sequence[tuple[Value, Value]]],
-        width: int,
         passed: Sequence[Value] = (),
+        width: int = 0,
     ) -> None:
-        self.kernel, self.expression, self.width = kernel, form.expression, width
+        self.kernel, self.expression = kernel, form.expression
+        self.width = width or form.schedule.width
         self._lanes, self._form = form.schedule.lanes, form
         self._classes, self._pointers, self._strides = form.classes, pointers, strides
         self._indexed, self.passed = indexed, passed
 
-    def of_single_elements(self) -> ArrayAccess:
-        """Return the access to single elements along the axis of vectors."""
-        args = self._pointers, self._strides, self._indexed, 1, self.passed
+    def of_width(self, width: int) -> ArrayAccess:
+        """Return the access to vectors of another length, such as single elements."""
+        args = self._pointers, self._strides, self._indexed, self.passed, width
         return ArrayAccess(self.kernel, self._form, *args)
 
     def __len__(self) -> int:
@@ -204,10 +205,10 @@ class Scope:
         places = self._starts, self._counted, at
         return Scope(self.arrays, self._axes, *places, self.values, self.row)
 
-    def of_single_elements(self) -> Scope:
-        """Return the scope of single elements along the axis of vectors."""
-        arrays = self.arrays.of_single_elements()
-        return Scope(arrays, self._axes, self._starts, self._counted, self._at, self.values)
+    def of_width(self, width: int) -> Scope:
+        """Return the scope of vectors of another length, such as single elements."""
+        places = self._starts, self._counted, self._at
+        return Scope(self.arrays.of_width(width), self._axes, *places, self.values)
 
     def counted(self) -> Value:
         """Return the indices of the elements among the reduced ones, as i32."""
@@ -298,6 +299,11 @@ class Scope:
         elif self.row is not None:
             place_in_row = self._place_in_row()
             self.values[term] = arrays.kernel.shared(self.row, place_in_row, arrays.width)
+
+    def read(self, term: int, memory: Value) -> None:
+        """Load a term from local memory, which has it for all elements along the vectors."""
+        assert self._at is not None
+        self.values[term] = self.arrays.kernel.shared(memory, self._at, self.arrays.width)
 
     def _place_in_row(self) -> Value:
         k = self.arrays.kernel

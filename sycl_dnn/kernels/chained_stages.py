@@ -11,10 +11,9 @@ import functools
 from typing import NamedTuple
 
 from sycl_dnn.kernels.expression import Expression
-from sycl_dnn.kernels.fused_elementwise import name_of
+from sycl_dnn.kernels.expression_kernel import array_types, n_numbers
+from sycl_dnn.kernels.forms import ReductionForm, name_of
 from sycl_dnn.kernels.fused_reduction import ReductionWriter
-from sycl_dnn.kernels.kept_points import array_types, n_numbers
-from sycl_dnn.kernels.reduction_form import ReductionForm
 from sycl_dnn.kernels.spirv import Kernel, Value
 
 

@@ -44,7 +44,7 @@ def contiguous_run(expression: Expression, grid: Grid, sizes: Sequence[int]) -> 
 
 def _indices(expression: Expression, grid: Grid) -> list[np.ndarray | None]:
     """Return the indices of all gathers at the elements of the innermost axis; None if unknown."""
-    n, of_places = grid.sizes[-1], len(grid.strides) - expression.n_places
+    n = grid.sizes[-1]
     values: list[np.ndarray | None] = [None] * len(expression.inputs)
     indices: list[np.ndarray | None] = []
     for term in expression.terms:
@@ -53,7 +53,7 @@ def _indices(expression: Expression, grid: Grid) -> list[np.ndarray | None]:
         if term.operation == "gather":
             indices += operands
         elif term.operation == "iota":
-            value = np.arange(n) * grid.strides[of_places + attributes["place"]][-1]
+            value = np.arange(n) * grid.strides[expression.array_of(term)][-1]
         elif term.operation == "number":
             value = np.full(n, number_of(attributes["value"]))
         elif term.operation in _INDICES and all(v is not None for v in operands):

@@ -51,6 +51,16 @@ class Schedule(NamedTuple):
         return self._replace(width=min(self.width, 1 << length.bit_length() - 1), has_run=True)
 
     @property
+    def lanes(self) -> int:
+        """The vectorized axis: the innermost one."""
+        return -1
+
+    @property
+    def part(self) -> int:
+        """The axis that counts parts of another one: none."""
+        return -1
+
+    @property
     def cut(self) -> tuple[int, int]:
         """The axis that units divide, and the length of a unit along it."""
         return (-2, self.n_rows) if self.n_rows > 1 else (-1, self.span)
@@ -220,10 +230,7 @@ def steady_along(axis: int, expression: Expression, classes: Sequence[str]) -> s
 
 def _is_of_row(term: Term, expression: Expression, classes: Sequence[str]) -> bool:
     """Whether a term is a coordinate that is the same all along the innermost axis."""
-    if term.operation != "iota":
-        return False
-    number = len(classes) - expression.n_places + dict(term.attributes)["place"]
-    return classes[number][-1] == "0"
+    return term.operation == "iota" and classes[expression.array_of(term)][-1] == "0"
 
 
 def steady_work(expression: Expression, classes: Sequence[str]) -> list[int]:

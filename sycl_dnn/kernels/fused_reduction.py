@@ -17,9 +17,9 @@ from sycl_dnn.kernels.array_access import Scope
 from sycl_dnn.kernels.column_states import ColumnStates
 from sycl_dnn.kernels.combining import Reduction, State, assign, current, variables
 from sycl_dnn.kernels.expression import REDUCTIONS
+from sycl_dnn.kernels.forms import ReductionForm
 from sycl_dnn.kernels.kept_points import KeptPoints
 from sycl_dnn.kernels.passes import Passes
-from sycl_dnn.kernels.reduction_form import ReductionForm
 from sycl_dnn.kernels.spirv import Kernel, Value
 
 

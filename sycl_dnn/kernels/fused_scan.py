@@ -14,8 +14,8 @@ import functools
 from sycl_dnn.kernels.array_access import Scope
 from sycl_dnn.kernels.combining import State, assign, current, variables
 from sycl_dnn.kernels.expression import SCANS, Expression
+from sycl_dnn.kernels.forms import ScanForm
 from sycl_dnn.kernels.kept_points import KeptPoints
-from sycl_dnn.kernels.reduction_form import ScanForm
 from sycl_dnn.kernels.scanning import Scan, scan_of
 from sycl_dnn.kernels.spirv import Kernel, Value
 
@@ -146,7 +146,7 @@ class _Writing(KeptPoints):
                 vector_scope = scope.at(self._at(self._added(first, mine), width))
                 elements = self._elements(vector_scope)
                 self._finish(vector_scope, self._combined(so_far, elements, width))
-        single = scope.of_single_elements()
+        single = scope.of_width(1)
         with k.loop(vector_end, high, self._constant(n_items)) as first:
             self._single(single, so_far, self._added(first, self._item))
 

@@ -15,10 +15,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from sycl_dnn.kernels.fused_elementwise import ElementwiseWriter, Form, name_of, parameters_of
+from sycl_dnn.kernels.expression_kernel import parameters_of
+from sycl_dnn.kernels.forms import Form, ReductionForm, name_of
+from sycl_dnn.kernels.fused_elementwise import ElementwiseWriter
 from sycl_dnn.kernels.fused_reduction import ReductionWriter
-from sycl_dnn.kernels.kept_points import parameters_of as reduction_parameters
-from sycl_dnn.kernels.reduction_form import ReductionForm
 from sycl_dnn.kernels.spirv import Kernel, Value
 
 #: Maximum number of launches to join, a power of two: a group finds its own in ten steps.
@@ -130,7 +130,7 @@ class _JoinedKernel(Kernel):
     def _write(self, form: Form | ReductionForm, read: Value, written: Value, own: Value) -> None:
         """Generate the code of one form; its arrays and numbers start at these places."""
         self._n_used.clear()
-        declared = parameters_of(form) if isinstance(form, Form) else reduction_parameters(form)
+        declared = parameters_of(form)
         n_read = _n_read(form)
         n_arrays = n_read + len(form.expression.results)
         parameters = []

@@ -1,65 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shared by kernels along axes: their parameters, and the loop over points of the kept axes."""
+"""Shared by kernels along axes: the loop over points of the kept axes, memory that items share."""
 
 from __future__ import annotations
 
 import abc
 from collections.abc import Sequence
 
-from sycl_dnn.kernels.array_access import ArrayAccess, Scope
-from sycl_dnn.kernels.expression import IN_MEMORY, REGISTERS
-from sycl_dnn.kernels.fused_elementwise import name_of
+from sycl_dnn.kernels.array_access import Scope
+from sycl_dnn.kernels.expression_kernel import ExpressionKernel
+from sycl_dnn.kernels.forms import ReductionForm, ScanForm
 from sycl_dnn.kernels.reduced_axes import ReducedAxes
-from sycl_dnn.kernels.reduction_form import ReductionForm, ScanForm
 from sycl_dnn.kernels.spirv import Kernel, Value
 from sycl_dnn.kernels.unit_loops import unit_loop
 
 
-def array_types(
-    form: ReductionForm | ScanForm, others: Sequence[str] = (), *, has_results: bool = True
-) -> list[str]:
-    """Return the types of the elements of a kernel's arrays, in the order of its parameters."""
-    expression = form.expression
-    dtypes = [*expression.inputs, *[source.dtype for source in expression.sources]]
-    results = map(expression.dtype_of, expression.results if has_results else ())
-    in_memory = [[IN_MEMORY.get(d, REGISTERS[d]) for d in dtypes_] for dtypes_ in (dtypes, results)]
-    return [*in_memory[0], *others, *in_memory[1]]
-
-
-def n_numbers(form: ReductionForm | ScanForm) -> int:
-    """Return the number of scalar arguments of a kernel."""
-    n_strides = sum(kinds.count("n") for kinds in form.classes)
-    n_sizes = len(form.kinds) + (form.schedule.part >= 0)
-    n_others = form.expression.n_passed + 2 * form.expression.n_indices
-    return 2 + n_sizes + n_strides + n_others
-
-
-def parameters_of(
-    form: ReductionForm | ScanForm, others: Sequence[str] = (), *, has_results: bool = True
-) -> list[tuple[str, str]]:
-    """Return the parameters of a kernel, as described at ``KeptPoints``."""
-    types = array_types(form, others, has_results=has_results)
-    return [("pointer", t) for t in types] + [("value", "i32")] * n_numbers(form)
-
-
-class KeptPoints(abc.ABC):
-    """The code generator of a kernel with kept axes.
-
-    Its parameters: inputs, sources, any others, results; what each group computes, how many units
-    there are, the whole size of an axis that is in parts, the sizes of the axes, strides of class
-    n, numbers of the expression, size and stride of each indexed axis.
-
-    Parameters
-    ----------
-    form : ReductionForm
-        What is derived from it as well.
-    others : sequence of str
-        Types of elements of other arrays.
-    has_results : bool
-        Whether the results of the expression are stored.
-    kernel : Kernel, optional
-        One that does more than this, with these ``parameters``.
-    """
+class KeptPoints(ExpressionKernel):
+    """The code generator of a kernel with kept axes; parameters as for any expression's kernel."""
 
     def __init__(
         self,
@@ -70,54 +26,12 @@ class KeptPoints(abc.ABC):
         kernel: Kernel | None = None,
         parameters: Sequence[Value] = (),
     ) -> None:
-        self._expression, self._kinds, self._schedule = form.expression, form.kinds, form.schedule
-        types = array_types(form, others, has_results=has_results)
-        if kernel is None:
-            declared = parameters_of(form, others, has_results=has_results)
-            kernel = Kernel(name_of(form), declared, form.schedule.n_items)
-            parameters = kernel.parameters
-        self._kernel = kernel
-        arrays, supply = parameters[: len(types)], iter(parameters[len(types) :])
-        self._each, self._n_units = next(supply), next(supply)
-        self._total = next(supply) if form.schedule.part >= 0 else None
-        self._sizes = [next(supply) for _ in form.kinds]
-        known = {"t": kernel.constant(1, "i32")}
-        strides = [
-            [next(supply) if kind == "n" else known.get(kind) for kind in kinds]
-            for kinds in form.classes
-        ]
-        passed = [next(supply) for _ in range(form.expression.n_passed)]
-        indexed = [
-            [(next(supply), next(supply)) for _ in range(source.n_indices)]
-            for source in form.expression.sources
-        ]
-        n_read = len(form.expression.inputs) + len(form.expression.sources)
-        n_before = n_read + len(others)
-        pointers = [*arrays[:n_read], *[None] * form.expression.n_places, *arrays[n_before:]]
-        pointers += arrays[n_read:n_before]
-        width = form.schedule.width
-        self._arrays = ArrayAccess(kernel, form, pointers, strides, indexed, width, passed)
+        super().__init__(
+            form, others, has_results=has_results, kernel=kernel, parameters=parameters
+        )
+        self._kinds, self._schedule = form.kinds, form.schedule
         self._is_rows = form.kinds[form.schedule.lanes] == "r"
-        self._item = kernel.number_of("item")
         self._shared: dict[tuple[str, int], Value] = {}
-
-    def _constant(self, value: int) -> Value:
-        return self._kernel.constant(value, "i32")
-
-    def _added(self, a: Value, b: Value) -> Value:
-        return self._kernel.call("add", a, b)
-
-    def module(self) -> bytes:
-        """Return the SPIR-V of the kernel, which does nothing else."""
-        self.write()
-        return self._kernel.module()
-
-    def write(self) -> None:
-        """Generate the loop over the units of a group."""
-        k = self._kernel
-        first = k.call("mul", k.number_of("group"), self._each)
-        last = k.call("min", self._added(first, self._each), self._n_units)
-        self._over_units(first, last)
 
     def at_slab(self, slab: Value) -> None:
         """Generate the loop over the units of a slab; slabs are equal parts of the whole."""

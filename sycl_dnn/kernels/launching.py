@@ -11,9 +11,8 @@ from typing import Any
 from sycl_dnn import _core, errors
 from sycl_dnn._core import MemoryDesc
 from sycl_dnn.kernels.building import Module, compiled
-from sycl_dnn.kernels.fused_elementwise import Form
+from sycl_dnn.kernels.forms import Form, ReductionForm
 from sycl_dnn.kernels.joined_kernels import Launch, facts_of, forms_of, joined_module, joined_name
-from sycl_dnn.kernels.reduction_form import ReductionForm
 from sycl_dnn.kernels.source import beginning
 from sycl_dnn.trace import layout, policy
 from sycl_dnn.trace.steps import Entry, Out, Step

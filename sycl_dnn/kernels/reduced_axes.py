@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from sycl_dnn.kernels.reduction_form import ReductionSchedule
+from sycl_dnn.kernels.elementwise_schedule import Schedule
+from sycl_dnn.kernels.forms import ReductionSchedule
 from sycl_dnn.kernels.spirv import Kernel, Value
 
 
@@ -16,7 +17,7 @@ class ReducedAxes:
     ----------
     kernel : Kernel
     kinds : str
-    schedule : ReductionSchedule
+    schedule : ReductionSchedule or Schedule
     sizes : sequence of Value
     total : Value or None
         Full size of the axis that is processed in parts.
@@ -33,7 +34,7 @@ class ReducedAxes:
         self,
         kernel: Kernel,
         kinds: str,
-        schedule: ReductionSchedule,
+        schedule: ReductionSchedule | Schedule,
         sizes: Sequence[Value],
         total: Value | None,
     ) -> None:

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from sycl_dnn.kernels.combining import bytes_of_states
 from sycl_dnn.kernels.expression import COSTLY, NARROW, Expression
+from sycl_dnn.kernels.forms import ReductionForm, ReductionSchedule
 from sycl_dnn.kernels.index_range import check_span
 from sycl_dnn.kernels.passed_numbers import with_passed_numbers
 from sycl_dnn.kernels.passes import Passes
-from sycl_dnn.kernels.reduction_form import ReductionForm, ReductionSchedule
 
 #: Minimum elements per group, and for a second launch.
 _MIN_PER_GROUP, _MIN_FOR_PARTS = 1 << 13, 1 << 15

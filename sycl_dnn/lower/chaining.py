@@ -11,10 +11,9 @@ from functools import partial
 from sycl_dnn import _core
 from sycl_dnn.kernels.building import Module
 from sycl_dnn.kernels.chained_stages import ChainForm, chain_module
-from sycl_dnn.kernels.fused_elementwise import name_of
+from sycl_dnn.kernels.forms import ReductionForm, name_of
 from sycl_dnn.kernels.fused_reduction import reduction_module
 from sycl_dnn.kernels.launching import kernel_of, launched, new_results
-from sycl_dnn.kernels.reduction_form import ReductionForm
 from sycl_dnn.kernels.reduction_schedule import Plan, ReductionGrid
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.steps import Out, Step

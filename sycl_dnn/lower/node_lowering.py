@@ -14,7 +14,8 @@ from sycl_dnn.ir.node import Node, Number, in_order, leaf, number, value_of
 from sycl_dnn.kernels.contiguous_runs import contiguous_run
 from sycl_dnn.kernels.elementwise_schedule import ON_GPU, Grid, grid_of, on_cpu, units_of
 from sycl_dnn.kernels.expression import COSTLY
-from sycl_dnn.kernels.fused_elementwise import Form, module_of, name_of, numbers_of
+from sycl_dnn.kernels.forms import Form, name_of
+from sycl_dnn.kernels.fused_elementwise import module_of, numbers_of
 from sycl_dnn.kernels.launching import launched, new_results, units
 from sycl_dnn.kernels.node_expressions import (
     Reads,
@@ -406,8 +407,8 @@ class Lowering:
         for node, source in zip(reads.gathers, sources, strict=True):
             strides.append(spread_strides(source, node.attributes["axes"]))
         dense = layout.permuted_strides(shape, order)
-        strides += [dense if place is None else place.strides for place in places]
         strides += [coordinate_strides(node, len(shape)) for node in reads.places]
+        strides += [dense if place is None else place.strides for place in places]
         in_order_of_memory = [[array_strides[k] for k in order] for array_strides in strides]
         grid = grid_of([shape[k] for k in order], in_order_of_memory)
         tensors = self.launched(nodes, reads, [*operands, *sources], outs, grid, places)
@@ -433,10 +434,9 @@ class Lowering:
         indexed = indexed_axes(reads.gathers, operands[len(reads.inputs) :])
         has_places = any(place is not None for place in places)
         if not has_places and self._chains.may_append(operands, len(reads.inputs)):
-            # Reductions have the strides of coordinates before those of results.
-            n_read, last = len(operands), len(operands) + len(nodes)
-            strides = [*grid.strides[:n_read], *grid.strides[last:], *grid.strides[n_read:last]]
-            plans, slabs = elementwise_plans(expression, grid.sizes, strides, units(operands[0]))
+            plans, slabs = elementwise_plans(
+                expression, grid.sizes, grid.strides, units(operands[0])
+            )
             stages = [Stage(p, slabs, operands, outs, indexed) for p in plans]
             appended = self._chains.appended(stages)
             if appended is not None:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from sycl_dnn import _core
 from sycl_dnn.kernels.expression import Expression
+from sycl_dnn.kernels.forms import BLOCK, ReductionSchedule
 from sycl_dnn.kernels.passes import Passes
-from sycl_dnn.kernels.reduction_form import BLOCK, ReductionSchedule
 from sycl_dnn.kernels.reduction_schedule import (
     SHORT,
     Plan,

@@ -8,10 +8,9 @@ from functools import partial
 
 from sycl_dnn import _core
 from sycl_dnn.kernels.expression import REGISTERS, SCANS
-from sycl_dnn.kernels.fused_elementwise import name_of
+from sycl_dnn.kernels.forms import ReductionSchedule, ScanForm, name_of
 from sycl_dnn.kernels.fused_scan import scan_module, state_types
 from sycl_dnn.kernels.launching import launched
-from sycl_dnn.kernels.reduction_form import ReductionSchedule, ScanForm
 from sycl_dnn.kernels.reduction_schedule import (
     Plan,
     ReductionGrid,

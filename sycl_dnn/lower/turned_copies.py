@@ -9,7 +9,7 @@ from sycl_dnn import _core
 from sycl_dnn._core import MemoryDesc
 from sycl_dnn.ir.node import leaf
 from sycl_dnn.kernels.elementwise_schedule import Grid, grid_of
-from sycl_dnn.kernels.fused_elementwise import name_of
+from sycl_dnn.kernels.forms import name_of
 from sycl_dnn.kernels.fused_reduction import reduction_module
 from sycl_dnn.kernels.index_range import MAX_SPAN
 from sycl_dnn.kernels.launching import launched, units

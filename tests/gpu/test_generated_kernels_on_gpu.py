@@ -10,10 +10,10 @@ from sycl_dnn import ops  # noqa: F401 - registers the operations
 from sycl_dnn.ir.node import OPERATIONS, leaf
 from sycl_dnn.kernels.elementwise_schedule import ON_GPU, Grid
 from sycl_dnn.kernels.expression import REDUCTIONS, WRITERS
-from sycl_dnn.kernels.fused_elementwise import Form, module_of, name_of
+from sycl_dnn.kernels.forms import Form, ReductionForm, name_of
+from sycl_dnn.kernels.fused_elementwise import module_of
 from sycl_dnn.kernels.fused_reduction import reduction_module
 from sycl_dnn.kernels.node_expressions import expression_of
-from sycl_dnn.kernels.reduction_form import ReductionForm
 from sycl_dnn.kernels.reduction_schedule import ReductionGrid, in_parts, whole_schedule
 from sycl_dnn.kernels.scatter import scatter_module, scatter_plan
 from sycl_dnn.kernels.two_stages import Stages

@@ -21,7 +21,7 @@ def _run(node, x, n):
     while nodes[-1].operation.definition is not None:
         nodes.append(nodes[-1].operation.definition(*nodes[-1].inputs, **nodes[-1].attributes))
     expression = expression_of(nodes[-1:], [])
-    grid = grid_of((2, n), [(0, 0), (n, 1), *[(0, 1)] * expression.n_places])
+    grid = grid_of((2, n), [(0, 0), *[(0, 1)] * expression.n_places, (n, 1)])
     return contiguous_run(expression, grid, [x.shape[0]] * expression.n_indices)
 
 

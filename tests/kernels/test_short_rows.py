@@ -33,7 +33,7 @@ def schedule_of(sizes, *operations, strides=None, place=()):
     results, places = (len(terms),), [place][: len(place)]
     terms += [Term("iota", "int32", (), (("place", n),)) for n in range(len(places))]
     expression = Expression(("float32",), tuple(terms), results, (), len(places))
-    grid = Grid(sizes, (*strides, *places))
+    grid = Grid(sizes, (strides[0], *places, strides[1]))
     return on_cpu(expression, grid), grid
 
 

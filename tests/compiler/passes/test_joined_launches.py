@@ -11,8 +11,8 @@ from sycl_dnn import functional as F
 from sycl_dnn import optim
 from sycl_dnn.compiler.passes import joined_launches
 from sycl_dnn.kernels.expression import Expression, Term
+from sycl_dnn.kernels.forms import ReductionForm, ReductionSchedule
 from sycl_dnn.kernels.joined_kernels import joined_module
-from sycl_dnn.kernels.reduction_form import ReductionForm, ReductionSchedule
 
 
 def compiled_twice(function, *args):

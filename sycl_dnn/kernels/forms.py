@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compile-time properties of kernels of reductions and of scans."""
+"""Compile-time properties of generated kernels, and the names they give."""
 
 from __future__ import annotations
 
+import functools
+import hashlib
 from typing import NamedTuple
 
+from sycl_dnn.kernels.elementwise_schedule import Schedule
 from sycl_dnn.kernels.expression import Expression
 
 #: Vectors of a block, by default.
@@ -60,6 +63,11 @@ class ReductionSchedule(NamedTuple):
     has_rest: bool = True
 
     @property
+    def has_run(self) -> bool:
+        """Whether a run of gathered neighbors is apart: never."""
+        return False
+
+    @property
     def step(self) -> int:
         """Elements along the vectorized axis that a group processes at a time."""
         return self.width * self.unroll * self.n_items
@@ -70,16 +78,28 @@ class ReductionSchedule(NamedTuple):
         return self.span or self.step
 
 
+class Form(NamedTuple):
+    """Compile-time properties of an element-wise kernel; sizes and strides are passed at launch.
+
+    ``classes`` and ``schedule`` are as those of a ``ReductionForm``.
+    """
+
+    expression: Expression
+    classes: tuple[str, ...]
+    schedule: Schedule
+
+
 class ReductionForm(NamedTuple):
-    """Compile-time properties of a kernel; sizes and strides are passed at launch.
+    """Compile-time properties of a kernel of reductions.
 
     Attributes
     ----------
     expression : Expression
+        Its arrays are inputs, sources, coordinates, results.
     kinds : str
         Of each axis: kept (k) or reduced (r).
     classes : tuple of str
-        Of inputs and results, by axis: stride 0, stride 1 along vectors (1) or tiles (t), any (n).
+        Of all arrays, by axis: stride 0, stride 1 along vectors (1) or tiles (t), any (n).
     schedule : ReductionSchedule
     """
 
@@ -111,3 +131,14 @@ class ScanForm(NamedTuple):
     is_reversed: bool
     wide: str
     stage: str
+
+
+AnyForm = Form | ReductionForm | ScanForm
+
+
+@functools.lru_cache(maxsize=1024)
+def name_of(form: AnyForm) -> str:
+    """Return a unique kernel name that contains its last operations."""
+    digest = hashlib.sha256(repr(form).encode()).hexdigest()[:12]
+    operations = "_".join(t.operation for t in form.expression.terms[-3:])
+    return f"{operations or 'copy'}_{digest}"
