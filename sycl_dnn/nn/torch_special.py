@@ -4,16 +4,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 from sycl_dnn.call.operation import operation
+from sycl_dnn.functional.arithmetic.elementwise import of_one
 from sycl_dnn.functional.arithmetic.operands import (
     by_nodes,
     checked_array,
     checked_operands,
+    float_dtype,
     result_dtype,
 )
-from sycl_dnn.functional.arithmetic.special import digamma, of_one
+from sycl_dnn.functional.arithmetic.special import digamma
 from sycl_dnn.functional.shape.reshaping import checked_int
 from sycl_dnn.ir.node import Node
 from sycl_dnn.onednn import dtypes
@@ -46,9 +49,7 @@ def polygamma(n: int, input: Tensor) -> Tensor:
     n, x = checked_int("polygamma", "n", n, 0), checked_array("polygamma", "input", input)
     if not n:
         return digamma(x)
-    dtype = str(x.dtype) if x.is_float else "float32"
-    definition = lambda node: POLYGAMMA(node, n=n)  # noqa: E731
-    return by_nodes(definition, x, wide=dtypes.wide(dtype), dtype=dtype)
+    return by_nodes(partial(POLYGAMMA, n=n), x, dtype=float_dtype(x))
 
 
 class Parts(NamedTuple):
@@ -65,7 +66,7 @@ def frexp(input: Tensor) -> Parts:
     if not x.is_float:
         raise TypeError(f"frexp: input must have a floating-point dtype, got {x.dtype}")
     wide = dtypes.wide(str(x.dtype))
-    mantissa = by_nodes(number_parts.MANTISSA, x, wide=wide, dtype=str(x.dtype))
+    mantissa = by_nodes(number_parts.MANTISSA, x, dtype=str(x.dtype))
     return Parts(mantissa, by_nodes(number_parts.exponent, x, wide=wide, dtype="int32"))
 
 
@@ -80,8 +81,7 @@ def nextafter(input: Tensor, other: Tensor) -> Tensor:
     if dtype not in ("float32", "float64", "bfloat16"):
         raise TypeError(f"nextafter: dtype must be float32, float64 or bfloat16, got {dtype}")
     step = 1 << 16 if dtype == "bfloat16" else 1  # it has the first bits of float32
-    definition = lambda a, b: number_parts.NEXTAFTER(a, b, step=step)  # noqa: E731
-    return by_nodes(definition, a, b, wide=dtypes.wide(dtype), dtype=dtype)
+    return by_nodes(partial(number_parts.NEXTAFTER, step=step), a, b, dtype=dtype)
 
 
 def _of_integers(name: str, summary: str, definition: Callable[[Node, Node], Node]) -> Any:

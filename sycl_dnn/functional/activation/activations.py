@@ -40,7 +40,7 @@ _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772, 1.0507009873554805
 
 def _as_kernel(definition: Callable[..., Node], x: Tensor, **attributes: float) -> Tensor:
     """Record a function as one kernel, which computes in float32 at least."""
-    return by_nodes(partial(definition, **attributes), x, wide=dtypes.wide(x.dtype), dtype=x.dtype)
+    return by_nodes(partial(definition, **attributes), x, dtype=x.dtype)
 
 
 #: Bytes from which one kernel is faster than oneDNN's primitive, and elements up to which it is
@@ -303,9 +303,7 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     axis = check_axis("glu", dim, input.ndim)
     if input.shape[axis] % 2:
         raise ValueError(f"glu: input must have an even size along {axis}, got {input.shape}")
-    return by_nodes(
-        partial(_gated, axis=axis), input, wide=dtypes.wide(input.dtype), dtype=input.dtype
-    )
+    return by_nodes(partial(_gated, axis=axis), input, dtype=input.dtype)
 
 
 def _gated(x: Node, axis: int) -> Node:

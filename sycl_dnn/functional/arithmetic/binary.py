@@ -17,6 +17,7 @@ from sycl_dnn.functional.arithmetic.operands import (
     as_floats,
     by_nodes,
     checked_operands,
+    float_dtype,
     of_integers,
     result_dtype,
 )
@@ -51,7 +52,7 @@ def _of_floats(operation: Operation, kind: algorithm | None, dtype: str, a: Any,
     x, y = as_floats(dtype, a, b)
     if x.trace.is_compiled and kind is not None:
         return binary(kind, x, y, dtype)
-    return by_nodes(operation, x, y, wide=dtypes.wide(dtype), dtype=dtype)
+    return by_nodes(operation, x, y, dtype=dtype)
 
 
 def _with_number(kind: algorithm, dtype: str, a: Any, b: Any) -> Tensor | None:
@@ -152,8 +153,7 @@ def pow(input: Tensor | float, exponent: Tensor | float) -> Tensor:
         if b == 0:  # oneDNN's is NaN for NaN.
             return computed(raised, x)
         return applied(raised, x, Eltwise(A.eltwise_pow, 1.0, float(b)), dtypes.wide(dtype))
-    wide = dtypes.wide(dtype)
-    return by_nodes(ops.POW, a, b, wide=wide, dtype=dtype)
+    return by_nodes(ops.POW, a, b, dtype=dtype)
 
 
 # --- Division, exact or rounded
@@ -174,7 +174,7 @@ def div(
     a, b = checked_operands("div", input=input, other=other)
     dtype = result_dtype(a, b)
     if rounding_mode is None:
-        dtype = dtype if dtypes.is_float(dtype) else "float32"
+        dtype = float_dtype(a, b)
         result = _narrow_quotient(dtype, a, b)
         if result is not None:
             return result
@@ -187,8 +187,7 @@ def div(
     quotient = modes[rounding_mode]
     if not dtypes.is_float(dtype):
         return of_integers(quotient, dtype, a, b)
-    wide = dtypes.wide(dtype)
-    return by_nodes(quotient, a, b, wide=wide, dtype=dtype)
+    return by_nodes(quotient, a, b, dtype=dtype)
 
 
 def _narrow_quotient(dtype: str, a: Any, b: Any) -> Tensor | None:

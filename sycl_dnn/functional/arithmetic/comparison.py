@@ -157,7 +157,7 @@ def clamp(
         return _clamped_integers(dtype, x, bounds)
     if isinstance(limits[0], Tensor) or any(map(math.isnan, limits)):
         row = ops.CLAMP_BETWEEN if len(limits) == 2 else _ONE_SIDED[next(iter(bounds))]
-        return by_nodes(row, x, *limits, wide=dtypes.wide(dtype), dtype=dtype)
+        return by_nodes(row, x, *limits, dtype=dtype)
     return _between_numbers(converted(x, dtype), bounds)
 
 

@@ -8,15 +8,22 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-import dpnp
-
 from sycl_dnn._core import algorithm
-from sycl_dnn.call.operation import describe_out, named, operation, sections
+from sycl_dnn.call.operation import SMOOTH, as_torch, describe_out, named, operation, sections
 from sycl_dnn.functional.arithmetic.convert import converted
-from sycl_dnn.functional.arithmetic.operands import check_arrays, checked_array, of_integers
-from sycl_dnn.ir.node import OPERATIONS
+from sycl_dnn.functional.arithmetic.operands import (
+    by_nodes,
+    check_arrays,
+    checked_array,
+    checked_operands,
+    float_dtype,
+    of_integers,
+    result_dtype,
+)
+from sycl_dnn.ir.node import OPERATIONS, Node
 from sycl_dnn.kernels.expression import REGISTERS
 from sycl_dnn.lower.appendable import Eltwise, applied
+from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import array_writes
 from sycl_dnn.trace.pointwise import NO_SHIFT, eltwise
 from sycl_dnn.trace.torch_methods import is_torch, overwritten
@@ -205,6 +212,54 @@ Source: {source}.
 """
 
 
+_SMOOTH = f"bfloat16 and float16 are computed in float32. {SMOOTH}"
+
+
+def of_one(
+    name: str, summary: str, definition: Callable[[Node], Node], only_floats: bool = False
+) -> Any:
+    """Make a function of one array from a definition by nodes."""
+
+    def call(input: Tensor) -> Tensor:
+        x = checked_array(name, "input", input)
+        if only_floats:
+            check_float(name, input=x)
+        return by_nodes(definition, x, dtype=float_dtype(x))
+
+    kind = "Floating point" if only_floats else "Any real dtype"
+    doc = as_torch(
+        name, summary, f"input : array (*)\n    {kind}.\n", notes=_SMOOTH,
+        returns=f"array (*)\n    Its dtype{'' if only_floats else ', float32 for integers'}.",
+        types=f"The dtype is {'not floating point' if only_floats else 'complex'}.",
+    )  # fmt: skip
+    return operation(named(call, name, doc))
+
+
+def of_two(
+    name: str, summary: str, definition: Callable[[Node, Node], Node], *,
+    exact: Callable[..., Any] | None = None, only_floats: bool = False, notes: str = _SMOOTH,
+) -> Any:  # fmt: skip
+    """Make a function of two operands from a definition by nodes; ``exact``: that of integers."""
+
+    def call(input: Tensor | float, other: Tensor | float) -> Tensor:
+        a, b = checked_operands(name, input=input, other=other)
+        dtype = result_dtype(a, b)
+        if only_floats and not dtypes.is_float(dtype):
+            raise TypeError(f"{name}: input and other must not both be integers, got {dtype}")
+        if exact is not None and not dtypes.is_float(dtype):
+            return exact(a, b)
+        return by_nodes(definition, a, b, dtype=float_dtype(a, b))
+
+    end = "" if exact or only_floats else ", float32 for integers"
+    doc = as_torch(
+        name, summary, "input, other : arrays (*), or one a number\n    Shapes broadcast.\n",
+        notes=notes, returns=f"array (*)\n    torch's promoted dtype{end}.",
+        types=f"A dtype is complex{', or both are of integers' if only_floats else ''}.",
+        errors="The shapes do not broadcast.",
+    )  # fmt: skip
+    return operation(named(call, name, doc))
+
+
 def _function(
     name: str,
     summary: str,
@@ -240,7 +295,7 @@ def _function(
     return operation(named(call, name, doc))
 
 
-neg = _function("neg", "Return ``-input``.", A.eltwise_linear, (-1.0, NO_SHIFT), dpnp.negative)
+neg = _function("neg", "Return ``-input``.", A.eltwise_linear, (-1.0, NO_SHIFT), True)
 exp = _function("exp", "Return e to the power of ``input``.", A.eltwise_exp)
 log = _function("log", "Return the natural logarithm.", A.eltwise_log)
 sqrt = _function("sqrt", "Return the square root.", A.eltwise_sqrt)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import dpnp
@@ -12,11 +13,12 @@ from sycl_dnn._core import algorithm
 from sycl_dnn.call.operation import named, operation
 from sycl_dnn.functional.arithmetic.binary import div
 from sycl_dnn.functional.arithmetic.convert import converted
-from sycl_dnn.functional.arithmetic.elementwise import UNARY
+from sycl_dnn.functional.arithmetic.elementwise import UNARY, of_one, of_two
 from sycl_dnn.functional.arithmetic.operands import (
     by_nodes,
     checked_array,
     checked_operands,
+    float_dtype,
     of_integers,
     result_dtype,
 )
@@ -27,7 +29,6 @@ from sycl_dnn.trace.pointwise import zeros
 from sycl_dnn.trace.values import Tensor
 
 A = algorithm
-_NARROW = "bfloat16 and float16 are computed in float32. "
 _ROUNDED = "Its gradient is 0. Integers are returned unchanged."
 
 
@@ -39,38 +40,25 @@ def _text(name: str, summary: str, dtype: str, notes: str) -> str:
 # --- Smooth unary functions
 
 
-def _smooth(summary: str, row: Operation) -> Any:
-    """Make a function from an operation."""
-
-    def call(input: Tensor) -> Tensor:
-        x = checked_array(row.name, "input", input)
-        dtype = str(x.dtype) if x.is_float else "float32"
-        return by_nodes(row, x, wide=dtypes.wide(dtype), dtype=dtype)
-
-    dtype = "its dtype, float32 for integers"
-    doc = _text(row.name, summary, dtype, f"{_NARROW}Differentiable to any order.")
-    return operation(named(call, row.name, doc))
-
-
-sin = _smooth("Return the sine of an angle in radians.", ops.SIN)
-cos = _smooth("Return the cosine of an angle in radians.", ops.COS)
-tan = _smooth("Return the tangent of an angle in radians.", ops.TAN)
-asin = _smooth("Return the angle in radians whose sine is ``input``.", ops.ASIN)
-acos = _smooth("Return the angle in radians whose cosine is ``input``.", ops.ACOS)
-atan = _smooth("Return the angle in radians whose tangent is ``input``.", ops.ATAN)
-sinh = _smooth("Return the hyperbolic sine.", ops.SINH)
-cosh = _smooth("Return the hyperbolic cosine.", ops.COSH)
-asinh = _smooth("Return the inverse hyperbolic sine.", ops.ASINH)
-acosh = _smooth("Return the inverse hyperbolic cosine.", ops.ACOSH)
-atanh = _smooth("Return the inverse hyperbolic tangent.", ops.ATANH)
-exp2 = _smooth("Return 2 to the power of ``input``.", ops.EXP2)
-expm1 = _smooth("Return e to the power of ``input`` minus 1, exact near 0.", ops.EXPM1)
-log1p = _smooth("Return the natural logarithm of 1 + ``input``, exact near 0.", ops.LOG1P)
-log2 = _smooth("Return the logarithm to base 2.", ops.LOG2)
-log10 = _smooth("Return the logarithm to base 10.", ops.LOG10)
-rsqrt = _smooth("Return 1 / the square root.", ops.RSQRT)
-erf = _smooth("Return the error function.", ops.ERF)
-erfc = _smooth("Return 1 - erf, exact for large values.", ops.ERFC)
+sin = of_one("sin", "Return the sine of an angle in radians.", ops.SIN)
+cos = of_one("cos", "Return the cosine of an angle in radians.", ops.COS)
+tan = of_one("tan", "Return the tangent of an angle in radians.", ops.TAN)
+asin = of_one("asin", "Return the angle in radians whose sine is ``input``.", ops.ASIN)
+acos = of_one("acos", "Return the angle in radians whose cosine is ``input``.", ops.ACOS)
+atan = of_one("atan", "Return the angle in radians whose tangent is ``input``.", ops.ATAN)
+sinh = of_one("sinh", "Return the hyperbolic sine.", ops.SINH)
+cosh = of_one("cosh", "Return the hyperbolic cosine.", ops.COSH)
+asinh = of_one("asinh", "Return the inverse hyperbolic sine.", ops.ASINH)
+acosh = of_one("acosh", "Return the inverse hyperbolic cosine.", ops.ACOSH)
+atanh = of_one("atanh", "Return the inverse hyperbolic tangent.", ops.ATANH)
+exp2 = of_one("exp2", "Return 2 to the power of ``input``.", ops.EXP2)
+expm1 = of_one("expm1", "Return e to the power of ``input`` minus 1, exact near 0.", ops.EXPM1)
+log1p = of_one("log1p", "Return the natural logarithm of 1 + ``input``, exact near 0.", ops.LOG1P)
+log2 = of_one("log2", "Return the logarithm to base 2.", ops.LOG2)
+log10 = of_one("log10", "Return the logarithm to base 10.", ops.LOG10)
+rsqrt = of_one("rsqrt", "Return 1 / the square root.", ops.RSQRT)
+erf = of_one("erf", "Return the error function.", ops.ERF)
+erfc = of_one("erfc", "Return 1 - erf, exact for large values.", ops.ERFC)
 
 
 # --- Piecewise constant functions: their gradient is 0
@@ -83,7 +71,7 @@ def _step(summary: str, row: Operation) -> Any:
         x = checked_array(row.name, "input", input)
         dtype = str(x.dtype)
         if x.is_float:
-            return by_nodes(row, x, wide=dtypes.wide(dtype), dtype=dtype)
+            return by_nodes(row, x, dtype=dtype)
         if dtype == "bool" or row is not ops.SIGN:
             return converted(x, dtype)
         return of_integers(row, dtype, x)
@@ -133,7 +121,7 @@ def round(input: Tensor, *, decimals: int = 0) -> Tensor:
             return ops.ROUND(node / factor) * factor
         return ops.ROUND(node * factor) / factor if decimals else ops.ROUND(node)
 
-    return by_nodes(rounded, x, wide=dtypes.wide(str(x.dtype)), dtype=str(x.dtype))
+    return by_nodes(rounded, x, dtype=str(x.dtype))
 
 
 def _rounded_integers(x: Tensor, step: int) -> Tensor:
@@ -223,50 +211,26 @@ def atan2(input: Tensor, other: Tensor) -> Tensor:
     Differentiable to any order. Source: ``torch.atan2``.
     """
     args = checked_operands("atan2", input=input, other=other)
-    dtype = dtypes.result_dtype(*args)
-    dtype = dtype if dtypes.is_float(dtype) else "float32"
-    return by_nodes(ops.ATAN2, *args, wide=dtypes.wide(dtype), dtype=dtype)
+    return by_nodes(ops.ATAN2, *args, dtype=float_dtype(*args))
 
 
-def _remainder(summary: str, row: Operation) -> Any:
-    """Make the function ``input - other * quotient``."""
-    name = row.name
-
-    def call(input: Tensor | float, other: Tensor | float) -> Tensor:
-        a, b = checked_operands(name, input=input, other=other)
-        dtype = dtypes.result_dtype(a, b)
-        dtype = "int8" if dtype == "bool" else dtype
-        if not dtypes.is_float(dtype):
-            return of_integers(row, dtype, a, b)
-        return by_nodes(row, a, b, wide=dtypes.wide(dtype), dtype=dtype)
-
-    return operation(named(call, name, _REMAINDER.format(summary=summary, name=name)))
+_REMAINDERS = """An integer modulo 0 is 0, whereas torch reads the values and raises an error.
+bfloat16 and float16 are computed in float32. """
 
 
-_REMAINDER = """{summary}
+def _exact(row: Operation, a: Any, b: Any) -> Tensor:
+    """Record an operation of integers; bools become int8."""
+    dtype = result_dtype(a, b)
+    return of_integers(row, "int8" if dtype == "bool" else dtype, a, b)
 
-Parameters
-----------
-input, other : dpnp.ndarray or Array (*), or a number
-    Shapes broadcast; at least one of the two is an array.
 
-Returns
--------
-dpnp.ndarray or Array (*)
-    The broadcast shape; torch's promoted dtype.
-
-Notes
------
-An integer modulo 0 is 0, whereas torch reads the values and raises an error. bfloat16 and
-float16 are computed in float32. Source: ``torch.{name}``.
-"""
-fmod = _remainder(
-    "Return the remainder of a division rounded towards 0; it has the sign of ``input``.",
-    ops.FMOD,
+fmod = of_two(
+    "fmod", "Return the remainder of a division rounded towards 0, with the sign of ``input``.",
+    ops.FMOD, exact=partial(_exact, ops.FMOD), notes=_REMAINDERS,
 )  # fmt: skip
-remainder = _remainder(
-    "Return the remainder of a division rounded down; it has the sign of ``other``.",
-    ops.REMAINDER,
+remainder = of_two(
+    "remainder", "Return the remainder of a division rounded down, with the sign of ``other``.",
+    ops.REMAINDER, exact=partial(_exact, ops.REMAINDER), notes=_REMAINDERS,
 )  # fmt: skip
 
 
@@ -314,10 +278,7 @@ def _of_bits(summary: str, name: str, row: Operation, notes: str = "") -> Any:
     def call(input: Tensor | float, other: Tensor | float) -> Tensor:
         a, b = checked_operands(name, input=input, other=other)
         _check_bits(name, a, b)
-        dtype = result_dtype(a, b)
-        if dtype == "bool" and notes:
-            dtype = "int8"
-        return of_integers(row, dtype, a, b)
+        return _exact(row, a, b) if notes else of_integers(row, result_dtype(a, b), a, b)
 
     returns = "The broadcast shape, and torch's promoted dtype"
     doc = _BITS.format(

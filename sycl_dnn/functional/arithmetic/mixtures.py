@@ -45,9 +45,7 @@ def lerp(input: Tensor, end: Tensor, weight: Tensor | float) -> Tensor:
     """
     input, end, weight = checked_operands("lerp", input=input, end=end, weight=weight)
     check_float("lerp", input=input, end=end)
-    dtype = result_dtype(input, end, weight)
-    wide = dtypes.wide(dtype)
-    return by_nodes(ops.LERP, input, end, weight, wide=wide, dtype=dtype)
+    return by_nodes(ops.LERP, input, end, weight, dtype=result_dtype(input, end, weight))
 
 
 _ADDED = """Return ``input + value * tensor1 {sign} tensor2``.
@@ -228,8 +226,7 @@ def logaddexp(input: Tensor, other: Tensor) -> Tensor:
     """
     input, other = checked_operands("logaddexp", input=input, other=other)
     check_float("logaddexp", input=input, other=other)
-    dtype = result_dtype(input, other)
-    return by_nodes(ops.LOGADDEXP, input, other, wide=dtypes.wide(dtype), dtype=dtype)
+    return by_nodes(ops.LOGADDEXP, input, other, dtype=result_dtype(input, other))
 
 
 @operation

@@ -197,13 +197,16 @@ def as_floats(dtype: str, *operands: Any) -> list[Tensor]:
 
 
 def by_nodes(
-    definition: Callable[..., Node], *operands: Any, wide: str = "", dtype: str = ""
+    definition: Callable[..., Node], *operands: Any, wide: str | None = None, dtype: str = ""
 ) -> Tensor:
     """Record an element-wise function as one kernel, differentiable to any order.
 
-    Numbers get the dtype to which torch promotes the operands. ``wide``: dtype to which operands
-    are converted first; ``dtype``: that to which the result is. None by default.
+    Numbers get the dtype to which torch promotes the operands. ``dtype``: that to which the result
+    is converted, none by default; ``wide``: that to which operands are first, "" for none, by
+    default the one in which floats of ``dtype`` are computed.
     """
+    if wide is None:
+        wide = dtypes.wide(dtype) if dtype else ""
 
     def converting(*nodes: Node) -> Node:
         result = definition(*[cast(node, wide) if wide else node for node in nodes])
@@ -231,6 +234,12 @@ def check_fit(dtype: str, *operands: Any) -> None:
                 f"numbers must fit the dtype, from {limits.min} to {limits.max} for {dtype}, got "
                 f"{value}"
             )
+
+
+def float_dtype(*operands: Any) -> str:
+    """Return torch's promoted dtype of tensors and numbers, float32 for integers."""
+    dtype = result_dtype(*operands)
+    return dtype if dtypes.is_float(dtype) else "float32"
 
 
 def result_dtype(*operands: Any) -> str:

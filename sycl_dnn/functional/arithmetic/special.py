@@ -4,24 +4,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from sycl_dnn.call.operation import SMOOTH, as_torch, described_as_torch, named, operation
+from sycl_dnn.call.operation import SMOOTH, described_as_torch, operation
 from sycl_dnn.functional.arithmetic.binary import add, maximum, minimum, mul, pow, sub
 from sycl_dnn.functional.arithmetic.comparison import eq, gt, le, lt, where
 from sycl_dnn.functional.arithmetic.convert import converted
-from sycl_dnn.functional.arithmetic.elementwise import abs, check_float
+from sycl_dnn.functional.arithmetic.elementwise import abs, of_one, of_two
 from sycl_dnn.functional.arithmetic.mathematical import isfinite, isnan, logical_and, logical_or
 from sycl_dnn.functional.arithmetic.operands import (
     by_nodes,
     check_arrays,
     checked_array,
     checked_operands,
-    result_dtype,
 )
 from sycl_dnn.functional.reduction.extremes import all
-from sycl_dnn.ir.node import Node
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops import arithmetic as ops
 from sycl_dnn.ops import special_functions as special
@@ -31,34 +28,7 @@ from sycl_dnn.trace.values import Tensor
 if TYPE_CHECKING:
     import dpnp
 
-_SMOOTH = f"bfloat16 and float16 are computed in float32. {SMOOTH}"
 _SHAPES = "The shapes do not broadcast."
-_INTEGERS = "float32 for integers"
-
-
-def _floats(dtype: str) -> str:
-    return dtype if dtypes.is_float(dtype) else "float32"
-
-
-def of_one(
-    name: str, summary: str, definition: Callable[[Node], Node], only_floats: bool = False
-) -> Any:
-    """Make a function of one array from a definition by nodes."""
-
-    def call(input: Tensor) -> Tensor:
-        x = checked_array(name, "input", input)
-        if only_floats:
-            check_float(name, input=x)
-        dtype = _floats(str(x.dtype))
-        return by_nodes(definition, x, wide=dtypes.wide(dtype), dtype=dtype)
-
-    kind = "Floating point" if only_floats else "Any real dtype"
-    doc = as_torch(
-        name, summary, f"input : array (*)\n    {kind}.\n", notes=_SMOOTH,
-        returns=f"array (*)\n    Its dtype{'' if only_floats else ', ' + _INTEGERS}.",
-        types=f"The dtype is {'not floating point' if only_floats else 'complex'}.",
-    )  # fmt: skip
-    return operation(named(call, name, doc))
 
 
 lgamma = of_one(
@@ -77,40 +47,13 @@ frac = of_one(
 )  # fmt: skip
 
 
-def of_two(
-    name: str, summary: str, definition: Callable[[Node, Node], Node], *,
-    of_integers: Callable[..., Any] | None = None, only_floats: bool = False,
-    notes: str = _SMOOTH,
-) -> Any:  # fmt: skip
-    """Make a function of two operands from a definition by nodes."""
-
-    def call(input: Tensor | float, other: Tensor | float) -> Tensor:
-        a, b = checked_operands(name, input=input, other=other)
-        dtype = result_dtype(a, b)
-        if only_floats and not dtypes.is_float(dtype):
-            raise TypeError(f"{name}: input and other must not both be integers, got {dtype}")
-        if of_integers is not None and not dtypes.is_float(dtype):
-            return of_integers(a, b)
-        dtype = _floats(dtype)
-        return by_nodes(definition, a, b, wide=dtypes.wide(dtype), dtype=dtype)
-
-    end = "" if of_integers or only_floats else f", {_INTEGERS}"
-    doc = as_torch(
-        name, summary, "input, other : arrays (*), or one a number\n    Shapes broadcast.\n",
-        notes=notes, returns=f"array (*)\n    torch's promoted dtype{end}.",
-        types=f"A dtype is complex{', or both are of integers' if only_floats else ''}.",
-        errors=_SHAPES,
-    )  # fmt: skip
-    return operation(named(call, name, doc))
-
-
 _ONE = "Of NaN and a number, the number. The gradient goes to the chosen operand, of equal ones\n"
 fmax = of_two(
-    "fmax", "Return the element-wise maximum without NaN.", special.fmax, of_integers=maximum,
+    "fmax", "Return the element-wise maximum without NaN.", special.fmax, exact=maximum,
     notes=f"{_ONE}to ``input``. ",
 )  # fmt: skip
 fmin = of_two(
-    "fmin", "Return the element-wise minimum without NaN.", special.fmin, of_integers=minimum,
+    "fmin", "Return the element-wise minimum without NaN.", special.fmin, exact=minimum,
     notes=f"{_ONE}to ``input``. ",
 )  # fmt: skip
 hypot = of_two(
