@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""oneDNN's element-wise and binary algorithms as nodes."""
+"""oneDNN's element-wise, binary and reduction algorithms as nodes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from sycl_dnn._core import algorithm as A
 from sycl_dnn.ir.node import OPERATIONS, Node
 from sycl_dnn.ops import activation
 from sycl_dnn.ops import arithmetic as ops
+from sycl_dnn.ops.reduction import MAX, MEAN, MIN, PROD
+from sycl_dnn.ops.shape import SUM
 
 
 def _linear(x: Node, alpha: float, beta: float) -> Node:
@@ -61,4 +63,9 @@ PAIRS = {
         "add": "add", "sub": "sub", "mul": "mul", "div": "div", "max": "maximum",
         "min": "minimum", "eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge",
     }.items()
+}  # fmt: skip
+#: By oneDNN's reduction algorithm: an operation of a node, given its axes.
+REDUCTIONS = {
+    A.reduction_sum: SUM, A.reduction_mean: MEAN, A.reduction_max: MAX, A.reduction_min: MIN,
+    A.reduction_mul: PROD,
 }  # fmt: skip
