@@ -121,10 +121,7 @@ def _parameters_of(body: Callable[..., Any]) -> list[str]:
 
 
 def casting(body: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the body of one of our functions that casts its tensors as the active region requires.
-
-    ``uncast`` of the result is the body itself.
-    """
+    """Return the body of one of our functions that casts its tensors as the active region does."""
     name = body.__name__
 
     @functools.wraps(body)
@@ -143,7 +140,6 @@ def casting(body: Callable[..., Any]) -> Callable[..., Any]:
             ]
             return body(*cast_args, **{n: _cast(v, target, n) for n, v in kwargs.items()})
 
-    cast.uncast = body  # type: ignore[attr-defined]
     return cast
 
 

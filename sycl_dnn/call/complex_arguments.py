@@ -72,25 +72,20 @@ def routed(body: Callable[..., Any]) -> Callable[..., Any]:
     name = body.__name__.lstrip("_")
     name = f"linalg.{name}" if ".functional.linalg." in body.__module__ else name
 
-    def routes(target: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(body)
-        def call(*args: Any, **kwargs: Any) -> Any:
-            values: Sequence[Any] = (*args, *kwargs.values())
-            if not nested_arguments.is_flat(values):
-                values = tree.leaves(values)
-            if not any(map(is_complex, values)) or _is_moved(name, values):
-                return target(*args, **kwargs)
-            if name not in RULES:
-                raise _refusal(name.removeprefix("linalg."), body, args, kwargs)
-            # Regions in narrow dtypes leave complex numbers alone.
-            with policy.using(autocast=None):
-                return RULES[name](*args, **kwargs)
+    @functools.wraps(body)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        values: Sequence[Any] = (*args, *kwargs.values())
+        if not nested_arguments.is_flat(values):
+            values = tree.leaves(values)
+        if not any(map(is_complex, values)) or _is_moved(name, values):
+            return body(*args, **kwargs)
+        if name not in RULES:
+            raise _refusal(name.removeprefix("linalg."), body, args, kwargs)
+        # Regions in narrow dtypes leave complex numbers alone.
+        with policy.using(autocast=None):
+            return RULES[name](*args, **kwargs)
 
-        return call
-
-    route: Any = routes(body)
-    route.uncast = routes(getattr(body, "uncast", body))
-    return route  # type: ignore[no-any-return]
+    return call
 
 
 def _refusal(name: str, body: Any, args: Any, kwargs: Any) -> TypeError:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import re
@@ -298,11 +299,11 @@ class Operation:
     def traced(self, trace: Trace, args: Any, kwargs: Any, out: Any = None) -> Any:
         """Return the result of the body over tensors of a trace."""
         args, kwargs = arguments.traced(trace, args, kwargs)
-        # A result given by the caller has a dtype already.
-        body = self.body if out is None else getattr(self.body, "uncast", self.body)
+        # A result given by the caller has a dtype already, so nothing is cast to a narrow one.
+        uncast = contextlib.nullcontext() if out is None else policy.using(autocast=None)
         try:
-            with running(trace):
-                return body(*args, **kwargs)
+            with running(trace), uncast:
+                return self.body(*args, **kwargs)
         except AttributeError:
             arguments.check_tensors(self.name, self.body, args, kwargs)
             raise
