@@ -46,7 +46,7 @@ def expression_of(node: Node, factor: int) -> Operation | None:
     supply = iter(launch.numbers[2:])  # after the units
     sizes = tuple(itertools.islice(supply, n_axes))
     strides = [tuple(next(supply) if c == "n" else int(c) for c in kinds) for kinds in classes]
-    if expression.is_indexed or not _is_float(expression):
+    if expression.n_places or expression.sources or not _is_float(expression):
         return None
     cost = sum(_COST.get(term.operation, math.inf) for term in expression.terms)
     if cost * math.prod(sizes) > factor * _MAX_ELEMENTS:

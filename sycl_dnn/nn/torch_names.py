@@ -21,6 +21,7 @@ from sycl_dnn.nn import (
     torch_additions,
     torch_compositions,
     torch_environment,
+    torch_grids,
     torch_linalg,
     torch_matrices,
     torch_runs,
@@ -191,7 +192,7 @@ def __getattr__(name: str) -> Any:
         return _factory(getattr(functional, name))
     for module in (
         functional, torch_compositions, torch_searches, torch_additions, torch_environment,
-        torch_matrices, torch_runs, torch_signal, torch_special,
+        torch_grids, torch_matrices, torch_runs, torch_signal, torch_special,
     ):  # fmt: skip
         if not name.startswith("_") and hasattr(module, name):
             return getattr(module, name)
