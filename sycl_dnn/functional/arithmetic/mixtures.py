@@ -3,22 +3,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sycl_dnn.call.operation import described_as_torch, named, operation
 from sycl_dnn.functional.arithmetic.binary import add, div, mul
-from sycl_dnn.functional.arithmetic.comparison import clamp, eq, where
+from sycl_dnn.functional.arithmetic.comparison import clamp, where
 from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.arithmetic.elementwise import check_float, floating
-from sycl_dnn.functional.arithmetic.mathematical import isnan
 from sycl_dnn.functional.arithmetic.operands import (
     by_nodes,
     check_arrays,
     checked_operands,
     result_dtype,
 )
+from sycl_dnn.ir.node import Node, number
+from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops import arithmetic as ops
 from sycl_dnn.trace.values import Tensor
@@ -211,9 +213,17 @@ def nan_to_num(
     if not input.is_float:
         return input
     largest = _LARGEST.get(str(input.dtype), 0.0)
-    result = where(isnan(input), 0.0 if nan is None else float(nan), input)
-    result = where(eq(input, float("inf")), largest if posinf is None else float(posinf), result)
-    return where(eq(input, float("-inf")), -largest if neginf is None else float(neginf), result)
+    values = [0.0 if nan is None else nan, largest if posinf is None else posinf]
+    values.append(-largest if neginf is None else neginf)
+
+    def definition(x: Node) -> Node:
+        result = x
+        are = [ops.ISNAN(x), *(ops.EQ(x, number(v, x.dtype)) for v in (math.inf, -math.inf))]
+        for is_it, value in zip(are, values, strict=True):
+            result = ops.where(is_it, number(float(value), x.dtype), result)
+        return result
+
+    return computed(definition, input)
 
 
 @operation
