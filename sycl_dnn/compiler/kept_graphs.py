@@ -18,6 +18,7 @@ from sycl_dnn.compiler import kept_arrays
 from sycl_dnn.compiler.kept_arrays import NotKept
 from sycl_dnn.compiler.tracing import CompileTrace
 from sycl_dnn.kernels import launching
+from sycl_dnn.kernels.building import Module
 from sycl_dnn.lower.step_graph import Graph, Node
 from sycl_dnn.onednn import shared_descriptors
 from sycl_dnn.onednn.memory import Memory
@@ -140,7 +141,8 @@ _FACTS = ("fused", "refused", "times", "is_rounded", "part", "inserted", "is_rep
 _REDUCED: dict[Any, Any] = {
     Node: _Writer._node, Tensor: _Writer._tensor, Storage: _Writer._storage,
     _core.MemoryDesc: _Writer._desc, _core.PrimitiveDesc: _Writer._pd,
-    _core.Kernel: _Writer._kernel, _core.Engine: lambda writer, engine: ("engine",),
+    _core.Kernel: _Writer._kernel, Module: lambda writer, m: ("module", m.name, m.content),
+    _core.Engine: lambda writer, engine: ("engine",),
     (_core.PrimitiveAttr, _core.PostOps): _Writer._calls, enum.Enum: _Writer._member,
     np.generic: lambda writer, value: ("same", value.item()),
     int: lambda writer, value: ("same", int(value)),  # of a subclass
@@ -226,6 +228,10 @@ class _Reader(pickle.Unpickler):
         if pd.impl_info != impl_info or any(pd.desc_of(n) != d for n, d in layouts.items()):
             raise NotKept
         return pd
+
+    def make_module(self, name: str, content: bytes) -> Module:
+        """Return a module, whose binary is found by its name."""
+        return Module(name, lambda: content)
 
     def make_kernel(self, recipe: Any) -> Any:
         """Return a kernel."""

@@ -139,20 +139,24 @@ _recipes: weakref.WeakKeyDictionary[_core.Kernel, tuple[Any, ...]] = weakref.Wea
 
 def recipe_of(kernel: _core.Kernel) -> tuple[Any, ...] | None:
     """Return data from which ``rebuilt`` creates the same kernel; None if there is none."""
-    recipe = _recipes.get(kernel)
-    if recipe is not None and isinstance(recipe[0], Module):
-        recipe = _recipes[kernel] = (recipe[0].content, *recipe[1:])
-    return recipe
+    return _recipes.get(kernel)
+
+
+def module_of(kernel: _core.Kernel) -> bytes | None:
+    """Return the SPIR-V module of a kernel, written now if it was not; None if it has none."""
+    source, *_ = recipe_of(kernel) or (None,)
+    source = source.content if isinstance(source, Module) else source
+    return source if isinstance(source, bytes) else None
 
 
 def rebuilt(trace: Any, recipe: tuple[Any, ...]) -> _core.Kernel:
     """Return the kernel of a recipe."""
-    source, name, numbers, n_groups, n_items, facts = recipe
+    source, name, numbers, n_groups, n_items, facts, n_visited = recipe
     if isinstance(source, tuple):
         return host_sequence(source, name, numbers)
     if facts:
-        return _kernel_of_facts(trace, source, name, n_groups, n_items, facts)
-    return kernel_of(trace, source, name, numbers, n_groups, n_items)
+        return _kernel_of_facts(trace, source, name, n_groups, n_items, facts, n_visited)
+    return kernel_of(trace, source, name, numbers, n_groups, n_items, n_visited=n_visited)
 
 
 def launch_of(kernel: _core.Kernel) -> Launch | None:
@@ -172,7 +176,8 @@ def joined_kernel(trace: Any, launches: Sequence[Launch]) -> _core.Kernel:
     Its arguments are the inputs of all launches in order, then the results of all.
     """
     n_groups, forms = sum(launch.n_groups for launch in launches), forms_of(launches)
-    name, module, n_items = joined_name(forms), joined_module(forms), forms[0].schedule.n_items
+    name, n_items = joined_name(forms), forms[0].schedule.n_items
+    module = Module(name, lambda: joined_module(forms))
     n_visited = sum(launch.n_visited for launch in launches)
     facts = facts_of(launches)
     kernel = _kernel_of_facts(trace, module, name, n_groups, n_items, facts, n_visited)
@@ -185,19 +190,19 @@ def host_sequence(
 ) -> _core.Kernel:
     """Return a host task for arguments of ``_core.Kernel.sequence``."""
     kernel = _core.Kernel.sequence(operations, name, parts)
-    _recipes[kernel] = tuple(operations), name, tuple(parts), 1, 1, ()
+    _recipes[kernel] = tuple(operations), name, tuple(parts), 1, 1, (), 0
     return kernel
 
 
 def _kernel_of_facts(
-    trace: Any, module: str | bytes, name: str, n_groups: int, n_items: int, facts: Sequence[int],
-    n_visited: int = 0,
+    trace: Any, module: Module, name: str, n_groups: int, n_items: int, facts: Sequence[int],
+    n_visited: int,
 ) -> _core.Kernel:  # fmt: skip
     handle = compiled(trace.engine.sycl_queue, module, name)
     if handle is None:
         raise errors.Unimplemented(f"{name}: the device's compiler refuses this kernel")
     kernel = _core.Kernel(handle, name, (), n_groups * n_items, n_items, facts, n_visited)
-    _recipes[kernel] = module, name, (), n_groups, n_items, tuple(facts)
+    _recipes[kernel] = module, name, (), n_groups, n_items, tuple(facts), n_visited
     return kernel
 
 
@@ -224,7 +229,7 @@ def kernel_of(
             handle, name, numbers, n_groups * n_items, n_items, n_visited=n_visited
         )
         _launches[key] = kernel
-        _recipes[kernel] = source, name, tuple(numbers), n_groups, n_items, ()
+        _recipes[kernel] = source, name, tuple(numbers), n_groups, n_items, (), n_visited
     if form is not None:
         _of_forms[kernel] = Launch(form, tuple(map(int, numbers)), n_groups, n_visited)
     return kernel

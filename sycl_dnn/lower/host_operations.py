@@ -10,7 +10,7 @@ from collections.abc import Callable
 from sycl_dnn import _core
 from sycl_dnn._core import MemoryDesc, normalization_flags
 from sycl_dnn._core import algorithm as A
-from sycl_dnn.kernels.launching import launches_of, recipe_of
+from sycl_dnn.kernels.launching import launches_of, module_of, recipe_of
 from sycl_dnn.lower.host_expressions import binary_expression, expression_of
 from sycl_dnn.lower.host_post_ops import COMBINATIONS, Operation, with_post_ops
 from sycl_dnn.lower.host_products import (
@@ -238,7 +238,7 @@ _READERS: dict[str, tuple[Callable[[Node, int], Operation | None], int]] = {
 # --- Generated kernels of few elements
 
 #: Of kernels that visit more elements, none is brief (csrc/program/spirv_interpreter.cpp).
-_MOST_VISITED = 1 << 17
+MOST_VISITED = 1 << 17
 #: Most factor of that limit: two threads interpret a kernel among others.
 _FACTOR_OF_KERNELS = 4
 
@@ -248,12 +248,11 @@ def _interpreted(node: Node, factor: int) -> Operation | None:
     n_visited = node.primitive.n_visited if launches_of(node.primitive) else 0
     n_visited = -(-n_visited // min(factor, _FACTOR_OF_KERNELS))
     # Of a large kernel, nobody else may need the module.
-    recipe = recipe_of(node.primitive) if 0 < n_visited <= _MOST_VISITED else None
-    if recipe is None or not isinstance(recipe[0], bytes):
+    module = module_of(node.primitive) if 0 < n_visited <= MOST_VISITED else None
+    recipe = recipe_of(node.primitive)
+    if module is None or recipe is None or not _is_brief(module, n_visited):
         return None
-    module, _, numbers, n_groups, _, facts = recipe
-    if not _is_brief(module, n_visited):
-        return None
+    _, _, numbers, n_groups, _, facts, _ = recipe
     data = (module, numbers, n_groups, facts)
     return Operation("kernel", (*node.inputs.values(),), (*node.outputs.values(),), data)
 

@@ -13,7 +13,7 @@ onnx = pytest.importorskip("onnx")
 import sycl_dnn  # noqa: E402
 from sycl_dnn.compiler import kept_graphs, programs  # noqa: E402
 from sycl_dnn.functional.conv import convolution  # noqa: E402
-from sycl_dnn.kernels import kept_binaries  # noqa: E402
+from sycl_dnn.kernels import building, kept_binaries, launching  # noqa: E402
 from sycl_dnn.nn import folded_calls  # noqa: E402
 from sycl_dnn.trace import policy  # noqa: E402
 
@@ -124,6 +124,22 @@ def test_chosen_implementations_are_kept(folder, traces, x, monkeypatch):
     assert "gemm:jit" in report(many)
     assert "gemm:jit" in report(many)
     assert len(traces) == 1
+
+
+def test_binaries_of_kernels_are_found_by_their_names(folder, traces, x, monkeypatch):
+    """Those that the process built that traced the model."""
+    text = MODEL.replace("Sigmoid", "Sin")  # a kernel
+    many, key, asked = np.tile(x, (64, 1, 1, 1)), kept_binaries.key, []
+    for names in (set(), set()):
+        asked.append(names)
+        found = lambda *args, names=names: names.add(key(*args)) or key(*args)  # noqa: E731
+        monkeypatch.setattr(kept_binaries, "key", found)
+        monkeypatch.setattr(building, "_made", type(building._made)())
+        monkeypatch.setattr(launching, "_launches", {})
+        sycl_dnn.onnx.load(model(text=text))(many)
+    assert len(traces) == 1
+    assert asked[0] == asked[1]
+    assert len(asked[0]) > 1
 
 
 def test_without_a_folder_models_are_traced(monkeypatch, traces, x):

@@ -18,8 +18,9 @@ from sycl_dnn.kernels.joined_kernels import (
     is_single,
     of_row,
 )
-from sycl_dnn.kernels.launching import joined_kernel, launch_of, recipe_of
+from sycl_dnn.kernels.launching import joined_kernel, launch_of, module_of
 from sycl_dnn.lower.constant_storages import constant_ids
+from sycl_dnn.lower.host_operations import MOST_VISITED
 from sycl_dnn.lower.step_graph import Graph, Node
 from sycl_dnn.trace.steps import is_kernel
 from sycl_dnn.trace.values import Tensor
@@ -174,8 +175,10 @@ class _Joining:
             return False
         kernels = [self._kernels[node].primitive for node in bunch]
         n_visited = sum(kernel.n_visited for kernel in kernels)
-        modules = {recipe[0] for kernel in kernels if (recipe := recipe_of(kernel))}
-        return all(isinstance(m, bytes) and Kernel.is_brief(m, n_visited) for m in modules)
+        if n_visited > MOST_VISITED:
+            return False
+        modules = set(map(module_of, kernels))
+        return all(m is not None and Kernel.is_brief(m, n_visited) for m in modules)
 
     def _joined(self, bunch: Sequence[Node]) -> list[Node]:
         if len(bunch) == 1 or self._is_brief(bunch):
