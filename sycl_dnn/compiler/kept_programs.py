@@ -54,7 +54,9 @@ class Kept:
         content = getattr(function, "content", None)
         content = None if content is None else content()
         self._queue, self._name, self._contents = queue, "", contents
-        if content is None or not _is_text([list(args), kwargs]):
+        if content is None or kept_binaries.folder() is None:
+            return
+        if not _is_text([list(args), kwargs]):
             return
         self._leaves = function.leaves()
         arguments = nested_arguments.replaced([list(args), kwargs], _array_text)

@@ -70,8 +70,10 @@ def load(data: bytes) -> tuple[ModelFile, Facts] | None:
 
 def keep(data: bytes, file: ModelFile) -> None:
     """Store what reading a file gave, if its weights are in it."""
-    spans = places(data)
+    if not (file_name := _name(data)):
+        return
     arrays = {**file.parameters, **file.buffers}
+    spans = places(data, arrays.keys())
     if not all(array.dtype.isbuiltin for array in arrays.values()):
         return
     own = {
@@ -91,10 +93,12 @@ def keep(data: bytes, file: ModelFile) -> None:
     entry = _Entry(_digest(data, changing), weights, pieces, changing, facts)
     head = json.dumps(entry).encode()
     if len(head) + len(text) < _MAX_BYTES:
-        kept_binaries.keep(_name(data), len(head).to_bytes(8, "little") + head + text)
+        kept_binaries.keep(file_name, len(head).to_bytes(8, "little") + head + text)
 
 
 def _name(data: bytes) -> str:
+    if kept_binaries.folder() is None:
+        return ""
     facts = kept_programs.package(), onnx.__version__, len(data), data[:_HEAD]
     return hashlib.sha256(repr(facts).encode()).hexdigest()
 

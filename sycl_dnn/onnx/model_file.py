@@ -7,6 +7,7 @@ import contextlib
 import functools
 import math
 import os
+import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -54,6 +55,17 @@ _REFUSALS = (
     checker.ValidationError, shape_inference.InferenceError, ValueError, RuntimeError, EncodeError,
     DecodeError, MemoryError,
 )  # fmt: skip
+
+
+def _start_schemas() -> None:
+    """Let a thread build ONNX's table of operators, which takes 8 ms and not the GIL."""
+    thread = threading.Thread(target=defs.has, args=("Identity",))
+    with contextlib.suppress(RuntimeError):  # the limit of threads
+        thread.start()
+        os.register_at_fork(before=thread.join)  # a child would wait for it forever
+
+
+_start_schemas()  # while the rest of the package is imported
 
 
 class ModelFile(NamedTuple):
@@ -357,8 +369,8 @@ def _rename_extensions(model: onnx.ModelProto) -> None:
     versions = {o.domain or "ai.onnx": o.version for o in model.opset_import}
     version = versions.get("ai.onnx", 1)
     nodes = [n for g in _graphs(model.graph) for n in g.node if n.domain in ("", "ai.onnx")]
-    unknown = [n for n in nodes if not _is_defined(n.op_type, version)]
-    renamed = [n for n in unknown if find(MICROSOFT, n.op_type, 1) is not None]
+    extensions = [n for n in nodes if find(MICROSOFT, n.op_type, 1) is not None]
+    renamed = [n for n in extensions if not _is_defined(n.op_type, version)]
     for node in renamed:
         node.domain = MICROSOFT
     if renamed and MICROSOFT not in versions:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 
 #: Numbers of fields: of a model, of a graph, of a node, of an attribute, and of a tensor.
 _GRAPH, _NODE, _INITIALIZER, _OUTPUT, _ATTRIBUTE, _TENSOR, _NAME = 7, 1, 5, 2, 5, 5, 8
@@ -15,23 +15,25 @@ _NUMBER, _EIGHT, _BYTES, _FOUR = 0, 1, 2, 5
 Span = tuple[int, int]
 
 
-def places(data: bytes) -> dict[str, Span]:
+def places(data: bytes, names: Set[str]) -> dict[str, Span]:
     """Return start and end of values, by the names of initializers and results of constants.
 
-    Of broken fields, and of those behind them, there are none.
+    Constants are looked for only if a name is that of no initializer. Of broken fields, and of
+    those behind them, there are none.
     """
+    graphs = [span for field, span in _fields(data, (0, len(data))) if field == _GRAPH]
+    fields = [field for graph in graphs for field in _fields(data, graph)]
     found: dict[str, Span] = {}
-    for field, model in _fields(data, (0, len(data))):
-        if field != _GRAPH:
-            continue
-        for kind, span in _fields(data, model):
-            if kind == _INITIALIZER:
-                _note(data, _last(data, span), _NAME, _last(data, span), found)
-            elif kind == _NODE:
-                node = _last(data, span)
-                attribute = _last(data, node[_ATTRIBUTE]) if _ATTRIBUTE in node else {}
-                if _TENSOR in attribute:
-                    _note(data, node, _OUTPUT, _last(data, attribute[_TENSOR]), found)
+    for kind, span in fields:
+        if kind == _INITIALIZER:
+            tensor = _last(data, span)
+            _note(data, tensor, _NAME, tensor, found)
+    for kind, span in () if names <= found.keys() else fields:
+        if kind == _NODE:
+            node = _last(data, span)
+            attribute = _last(data, node[_ATTRIBUTE]) if _ATTRIBUTE in node else {}
+            if _TENSOR in attribute:
+                _note(data, node, _OUTPUT, _last(data, attribute[_TENSOR]), found)
     return found
 
 

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files that are wrong or hostile: clear errors, and nothing is read outside their folder."""
 
+import subprocess
+import sys
+
 import numpy as np
 import onnx
 import pytest
@@ -214,3 +217,16 @@ def test_a_result_that_a_node_does_not_have_is_refused():
     model.opset_import[0].version = 11
     with pytest.raises(InvalidArguments, match="'y' must be a result of its node"):
         load(model)()
+
+
+def test_a_child_that_is_forked_after_the_import_reads_files():
+    """ONNX's table of operators is complete by then."""
+    code = """
+import os
+from sycl_dnn.onnx import model_file
+if child := os.fork():
+    os._exit(os.waitpid(child, 0)[1])
+assert model_file.defs.has("Conv")
+os._exit(0)
+"""
+    assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
