@@ -21,7 +21,7 @@ from sycl_dnn.compiler import kept_programs
 from sycl_dnn.kernels import kept_binaries
 from sycl_dnn.onnx.model_file import ModelFile
 from sycl_dnn.onnx.model_graph import Facts, Graph, ModelInput, facts_of, graph_of
-from sycl_dnn.onnx.wire_format import places
+from sycl_dnn.onnx.wire_format import Content, places
 
 #: Bytes at the beginning of a file that, with its size, name its entry.
 _HEAD = 256
@@ -46,7 +46,7 @@ class _Entry(NamedTuple):
     facts: Any
 
 
-def load(data: bytes) -> tuple[ModelFile, Facts] | None:
+def load(data: Content) -> tuple[ModelFile, Facts] | None:
     """Return what was stored for a file of these bytes; None without an entry that holds."""
     content = kept_binaries.load(_name(data))
     if content is None:
@@ -68,7 +68,7 @@ def load(data: bytes) -> tuple[ModelFile, Facts] | None:
         return None
 
 
-def keep(data: bytes, file: ModelFile) -> None:
+def keep(data: Content, file: ModelFile) -> None:
     """Store what reading a file gave, if its weights are in it."""
     if not (file_name := _name(data)):
         return
@@ -96,14 +96,14 @@ def keep(data: bytes, file: ModelFile) -> None:
         kept_binaries.keep(file_name, len(head).to_bytes(8, "little") + head + text)
 
 
-def _name(data: bytes) -> str:
+def _name(data: Content) -> str:
     if kept_binaries.folder() is None:
         return ""
     facts = kept_programs.package(), onnx.__version__, len(data), data[:_HEAD]
     return hashlib.sha256(repr(facts).encode()).hexdigest()
 
 
-def _digest(data: bytes, changing: Sequence[tuple[int, int]]) -> str:
+def _digest(data: Content, changing: Sequence[tuple[int, int]]) -> str:
     """Return the digest of a file without ranges of it, which are in order."""
     view, place, digest = memoryview(data), 0, hashlib.sha256()
     for start, end in changing:
@@ -127,11 +127,11 @@ def _described(value: Any) -> ModelInput:
     return ModelInput(name, None if shape is None else tuple(shape), dtype)
 
 
-def _fills(data: bytes, span: tuple[int, int], array: np.ndarray) -> bool:
+def _fills(data: Content, span: tuple[int, int], array: np.ndarray) -> bool:
     return span[1] - span[0] == array.nbytes and _is_at(data, span[0], array)
 
 
-def _is_at(data: bytes, start: int, array: np.ndarray) -> bool:
+def _is_at(data: Content, start: int, array: np.ndarray) -> bool:
     raw = array.reshape(-1).view(np.uint8)
     view = np.frombuffer(data, np.uint8)[start : start + raw.size]
     if view.size == raw.size and view.ctypes.data == raw.ctypes.data:
@@ -143,7 +143,7 @@ def _is_at(data: bytes, start: int, array: np.ndarray) -> bool:
 
 
 def _place(
-    data: bytes, array: np.ndarray, last: int, changing: Sequence[tuple[int, int]] = ()
+    data: Content, array: np.ndarray, last: int, changing: Sequence[tuple[int, int]] = ()
 ) -> int:
     """Return where the bytes of an array are, preferably after ``last``; -1 if not there.
 
@@ -164,7 +164,7 @@ def _place(
 
 
 def _split(
-    structure: bytes, data: bytes, graph: Graph, changing: Sequence[tuple[int, int]]
+    structure: bytes, data: Content, graph: Graph, changing: Sequence[tuple[int, int]]
 ) -> tuple[list[tuple[int, int]], bytes]:
     """Return the pieces of a structure, and the bytes of those that are not in the file."""
     found, last = [], 0
@@ -191,7 +191,7 @@ def _constants(graph: Graph) -> Iterator[np.ndarray]:
                 yield value
 
 
-def _joined(pieces: Sequence[Sequence[int]], data: bytes, text: bytes) -> bytes:
+def _joined(pieces: Sequence[Sequence[int]], data: Content, text: bytes) -> bytes:
     view, parts, place = memoryview(data), [], 0  # slices of a view copy nothing
     for start, n in pieces:
         if start < 0:

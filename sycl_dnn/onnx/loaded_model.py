@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import json
+import mmap
 import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -393,7 +394,7 @@ def _has_subnormals(values: np.ndarray, n_fraction: int) -> bool:
 def _file(source: Any) -> model_file.ModelFile:
     """Return a model as its last process read and checked it, or read it now."""
     data, folder = model_file.content_of(source)
-    if not isinstance(data, bytes):
+    if not isinstance(data, (bytes, mmap.mmap)):
         return model_file.read(data, folder)
     kept = kept_models.load(data)
     if kept is not None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
+import mmap
 import os
 import threading
 from collections.abc import Iterable, Iterator
@@ -28,7 +29,7 @@ from onnx import (
 
 from sycl_dnn.errors import InvalidArguments
 from sycl_dnn.onnx.operator_registry import MICROSOFT, find
-from sycl_dnn.onnx.wire_format import without_values
+from sycl_dnn.onnx.wire_format import Content, without_values
 
 #: Newest supported version of ONNX's operator set.
 NEWEST = 28
@@ -86,24 +87,30 @@ def wrong(rule: str) -> InvalidArguments:
     return InvalidArguments(f"onnx.load: {rule}")
 
 
-def content_of(source: Any) -> tuple[bytes | onnx.ModelProto, Path | None]:
+def content_of(source: Any) -> tuple[Content | onnx.ModelProto, Path | None]:
     """Return the bytes of a source, or a copy of a ``ModelProto``, and the folder of a file."""
     if isinstance(source, onnx.ModelProto):
         model = onnx.ModelProto()
         model.CopyFrom(source)
         return model, None
-    folder = None
     if isinstance(source, (str, os.PathLike)):
         path = Path(source)
-        folder = path.parent.resolve()
-        source = path.read_bytes()
+        return _mapped(path), path.parent.resolve()
     if not isinstance(source, (bytes, bytearray, memoryview)):
         kind = type(source).__name__
         raise TypeError(f"onnx.load: source must be a path, bytes or a ModelProto, got {kind}")
-    return bytes(source), folder
+    return bytes(source), None
 
 
-def read(content: bytes | onnx.ModelProto, folder: Path | None) -> ModelFile:
+def _mapped(path: Path) -> Content:
+    """Return the bytes of a file: as the system has them, if that is possible, not a copy."""
+    with path.open("rb") as file:
+        with contextlib.suppress(ValueError, OSError):  # it is empty, or not on a disk
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        return file.read()
+
+
+def read(content: Content | onnx.ModelProto, folder: Path | None) -> ModelFile:
     """Read a model, which may be overwritten, with external data from a folder."""
     values: Values = {}
     if isinstance(content, onnx.ModelProto):
@@ -130,21 +137,21 @@ def _tensors(model: onnx.ModelProto) -> Iterator[TensorProto]:
             yield from (a.t for a in node.attribute if a.type == onnx.AttributeProto.TENSOR)
 
 
-def _parsed(content: bytes) -> tuple[onnx.ModelProto, Values]:
+def _parsed(content: Content) -> tuple[onnx.ModelProto, Values]:
     """Return a model without its long initializers' values, and these by name.
 
     The parser would copy them twice.
     """
     short, spans = without_values(content, _LONG)
     try:
-        model = onnx.load_model_from_string(short)
+        model = onnx.load_model_from_string(bytes(short))
         tensors = model.graph.initializer
         found = {t.name: (t, span) for t, span in zip(tensors, spans, strict=False) if span}
         are_apart = all(t.data_type in _PLAIN and not t.data_location for t, _ in found.values())
         if len(spans) != len(tensors) or len({t.name for t in tensors}) != len(tensors):
             are_apart = False
         if not are_apart and short is not content:
-            return onnx.load_model_from_string(content), {}
+            return onnx.load_model_from_string(bytes(content)), {}
     except (DecodeError, UnicodeDecodeError, ValueError) as error:
         raise wrong(f"the file must be an ONNX model, got {error}") from None
     return model, {name: memoryview(content)[slice(*s)] for name, (_, s) in found.items()}

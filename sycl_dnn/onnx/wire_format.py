@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Iterator, Set
 
 #: Numbers of fields: of a model, of a graph, of a node, of an attribute, and of a tensor.
@@ -13,9 +14,11 @@ _VALUES = (9, 4)
 _NUMBER, _EIGHT, _BYTES, _FOUR = 0, 1, 2, 5
 
 Span = tuple[int, int]
+#: The bytes of a file.
+Content = bytes | mmap.mmap
 
 
-def places(data: bytes, names: Set[str]) -> dict[str, Span]:
+def places(data: Content, names: Set[str]) -> dict[str, Span]:
     """Return start and end of values, by the names of initializers and results of constants.
 
     Constants are looked for only if a name is that of no initializer. Of broken fields, and of
@@ -37,12 +40,12 @@ def places(data: bytes, names: Set[str]) -> dict[str, Span]:
     return found
 
 
-def without_values(data: bytes, least: int) -> tuple[bytes, list[Span | None]]:
+def without_values(data: Content, least: int) -> tuple[Content, list[Span | None]]:
     """Return a model without the long values of its initializers, and where those are, in order.
 
     Parameters
     ----------
-    data : bytes
+    data : bytes or mmap
     least : int
         Bytes of values that are left out; only those in one field.
     """
@@ -80,24 +83,25 @@ def _length(field: int, n: int) -> bytes:
 
 
 def _note(
-    data: bytes, owner: dict[int, Span], name: int, tensor: dict[int, Span], found: dict[str, Span]
-) -> None:
+    data: Content, owner: dict[int, Span], name: int, tensor: dict[int, Span],
+    found: dict[str, Span],
+) -> None:  # fmt: skip
     values = next((tensor[field] for field in _VALUES if field in tensor), None)
     if name in owner and values is not None:
         found[data[slice(*owner[name])].decode(errors="replace")] = values
 
 
-def _last(data: bytes, span: Span) -> dict[int, Span]:
+def _last(data: Content, span: Span) -> dict[int, Span]:
     """Return the last field of each number in a message."""
     return dict(_fields(data, span))
 
 
-def _fields(data: bytes, span: Span) -> Iterator[tuple[int, Span]]:
+def _fields(data: Content, span: Span) -> Iterator[tuple[int, Span]]:
     """Yield number, and start and end, of each field of bytes in a message."""
     return ((field, found) for field, _, found in _entries(data, span))
 
 
-def _entries(data: bytes, span: Span) -> Iterator[tuple[int, int, Span]]:
+def _entries(data: Content, span: Span) -> Iterator[tuple[int, int, Span]]:
     """Yield number, place, and start and end of the content, of each field of bytes."""
     place, end = span
     while place < end:
@@ -118,7 +122,7 @@ def _entries(data: bytes, span: Span) -> Iterator[tuple[int, int, Span]]:
             return
 
 
-def _number(data: bytes, place: int, end: int) -> tuple[int, int]:
+def _number(data: Content, place: int, end: int) -> tuple[int, int]:
     """Return a number in base 128 and the place after it."""
     if place < end and data[place] < 128:
         return data[place], place + 1

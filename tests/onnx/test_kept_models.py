@@ -161,6 +161,20 @@ def test_places_outside_of_the_file_are_ignored(folder, weight):
     assert kept_models.load(data) is None
 
 
+@pytest.mark.parametrize("text", [MODEL, MODEL.replace("m =", "k = Constant <value = {C}> () m =")])
+def test_a_file_may_be_overwritten_once_it_is_loaded(path, text):
+    """Read from the file, and with a kept entry."""
+    numbers = ", ".join(map(str, range(2048)))  # more than the structure has itself
+    text = text.replace("{C}", f"float[2048] {{{numbers}}}")
+    for _ in range(2):
+        path.write_bytes(model(text=text).SerializeToString())
+        net = sycl_dnn.onnx.load(path)
+        path.write_bytes(b"")
+        x = np.linspace(-1, 1, 512, dtype="f4").reshape(2, 256)
+        w, s, b = map(onnx.numpy_helper.to_array, model().graph.initializer)
+        np.testing.assert_allclose(net(x).asnumpy(), x @ w * s + b, rtol=1e-4, atol=1e-4)
+
+
 def test_a_refused_file_is_refused_each_time(path, reads):
     path.write_bytes(model(text=MODEL.replace("= Mul", "= Nul")).SerializeToString())
     for _ in range(2):
