@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -74,12 +75,24 @@ class _Joining:
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
-        self._constant, self._unsteady = constant_ids(graph), graph.unsteady()
-        self._ready = _ready(graph)
-        self._fusion = Fusion(graph)
+        self._unsteady = graph.unsteady()
         #: By node: the kernel that computes it.
         self._kernels: dict[Node, Node] = {}
         self._launches: dict[Node, Launch] = {}
+
+    # Of the graph before it is changed, if a stretch asks for them at all.
+
+    @functools.cached_property
+    def _constant(self) -> frozenset[int]:
+        return constant_ids(self._graph)
+
+    @functools.cached_property
+    def _ready(self) -> dict[Node, int]:
+        return _ready(self._graph)
+
+    @functools.cached_property
+    def _fusion(self) -> Fusion:
+        return Fusion(self._graph)
 
     def stretches(self) -> list[list[Node]]:
         """Return the longest sequences of kernels that may be reordered."""

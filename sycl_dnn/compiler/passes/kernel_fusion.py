@@ -6,7 +6,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from sycl_dnn.compiler.passes.kernel_units import Unit, Units, rebuilt
 from sycl_dnn.ir.node import Node as Value
@@ -36,6 +36,18 @@ def fuse_kernels(graph: Graph) -> None:
     fusion.rewrite()
 
 
+class _Surroundings(NamedTuple):
+    """What a group shares with the other nodes of a graph."""
+
+    #: Nodes that it depends on, or that must have run before it writes; and those after it.
+    earlier: dict[Node, None]
+    later: dict[Node, None]
+    #: Storage and offset of the arrays that it reads from outside.
+    reads: dict[tuple[Storage, int], None]
+    #: Its results that others read.
+    results: list[Storage]
+
+
 class Group:
     """Units that become one kernel, or a few.
 
@@ -45,6 +57,8 @@ class Group:
         In execution order.
     anchor : int
         The place in the order of nodes where the units run.
+    around : _Surroundings
+        Only of groups that may be joined.
     axes : tuple of int or None
         The reduced axes.
     shape : tuple of int
@@ -52,6 +66,8 @@ class Group:
     kept : tuple of int
         The shape of reductions' results.
     """
+
+    around: _Surroundings
 
     def __init__(self, units: Sequence[Unit], anchor: int) -> None:
         self.units, self.anchor = list(units), anchor
@@ -68,7 +84,7 @@ class Group:
     def n_bytes(self) -> int:
         """Size in bytes of the arrays that are read or written."""
         tensors = [t for u in self.units for t in (*u.inputs.values(), *u.outputs.values())]
-        return sum(t.size * dtypes.bits_of(t.dtype) // 8 for t in tensors)
+        return sum(map(_n_bytes, tensors))
 
     def whole(self) -> Iterator[Tensor]:
         """Yield the arrays over all axes, and those over all kept axes."""
@@ -76,13 +92,6 @@ class Group:
         for unit in self.units:
             for value, tensor in (*unit.outputs.items(), *unit.inputs.items()):
                 if value.shape in shapes and value not in unit.form.sources:
-                    yield tensor
-
-    def reads(self) -> Iterator[Tensor]:
-        """Yield the arrays that are read from outside."""
-        for unit in self.units:
-            for tensor in unit.inputs.values():
-                if tensor.storage not in self.written:
                     yield tensor
 
 
@@ -102,6 +111,7 @@ class Fusion:
         self._register(group)
         if not self._is_movable(unit):
             return
+        group.around = self._around(unit, group)
         self._movable.update(unit.nodes)
         for node in self._neighbors(unit):
             before = self._groups[node]
@@ -120,8 +130,7 @@ class Fusion:
             # A value with more readers than one kernel can contain must be in memory.
             is_shared = self._graph.n_readers(tensor.storage) > _MAX_ARRAYS
             neighbors += writers if len(writers) == 1 and not is_shared else ()
-            n_bits = tensor.size * dtypes.bits_of(tensor.dtype)
-            if unit.form.axes is not None and n_bits > 8 * _SMALL:
+            if unit.form.axes is not None and _n_bytes(tensor) > _SMALL:
                 neighbors += self._reductions_of(tensor)
         return [node for node in neighbors if node in self._groups]
 
@@ -160,13 +169,41 @@ class Fusion:
             _are_edges(before, after) and _are_edges(after, before) and self._fit(before, after)
         ):
             return None
-        units = sorted([*before.units, *after.units], key=lambda u: self._graph.place(u.nodes[-1]))
+        units = [*before.units, *after.units]
+        if self._place_of(before.units[-1]) > self._place_of(after.units[0]):
+            units.sort(key=self._place_of)
         joined = Group(units, 0)
+        joined.around = self._around_both(before, after, joined)
         anchor = self._anchor_of(joined)
-        if anchor is None or self._is_too_large(joined):
+        if anchor is None or _is_too_large(joined):
             return None
         joined.anchor = anchor
         return joined
+
+    def _place_of(self, unit: Unit) -> int:
+        return self._graph.place(unit.nodes[-1])
+
+    def _around(self, unit: Unit, group: Group) -> _Surroundings:
+        graph, place = self._graph, self._place_of(unit)
+        users = [w for t in unit.inputs.values() for w in graph.writers(t.storage)]
+        users += [r for t in unit.outputs.values() for r in graph.readers(t.storage)]
+        earlier: dict[Node, None] = {}
+        later: dict[Node, None] = {}
+        for user in users:
+            if user not in group.nodes:
+                (earlier if graph.place(user) < place else later)[user] = None
+        reads = {(t.storage, t.offset): None for t in unit.inputs.values()}
+        return _Surroundings(earlier, later, reads, self._read_outside(group))
+
+    def _around_both(self, before: Group, after: Group, joined: Group) -> _Surroundings:
+        a, b, nodes = before.around, after.around, joined.nodes
+        results = [s for s in (*a.results, *b.results) if self._is_read_outside(s, nodes)]
+        return _Surroundings(
+            {node: None for node in (*a.earlier, *b.earlier) if node not in nodes},
+            {node: None for node in (*a.later, *b.later) if node not in nodes},
+            {read: None for read in (*a.reads, *b.reads) if read[0] not in joined.written},
+            results,
+        )
 
     def _fit(self, before: Group, after: Group) -> bool:
         """Whether one kernel computes both in fewer passes over memory."""
@@ -189,39 +226,24 @@ class Fusion:
 
     def _read_outside(self, group: Group, after: Collection[Node] = ()) -> list[Storage]:
         """Return the storages of a group that nodes outside of it and of ``after`` read."""
-        graph = self._graph
-        return [
-            storage
-            for storage in group.written
-            if not graph.is_inner(storage)
-            or any(r not in group.nodes and r not in after for r in graph.readers(storage))
-        ]
+        return [s for s in group.written if self._is_read_outside(s, group.nodes, after)]
 
-    def _is_too_large(self, group: Group) -> bool:
-        n_written = len(self._read_outside(group))
-        n_arrays = len({(t.storage, t.offset) for t in group.reads()}) + n_written
-        return n_arrays > _MAX_ARRAYS or sum(u.form.n_terms for u in group.units) > _MAX_TERMS
+    def _is_read_outside(
+        self, storage: Storage, nodes: Collection[Node], after: Collection[Node] = ()
+    ) -> bool:
+        graph = self._graph
+        return not graph.is_inner(storage) or any(
+            r not in nodes and r not in after for r in graph.readers(storage)
+        )
 
     def _anchor_of(self, group: Group) -> int | None:
         """Return a place where a group may run, if there is one.
 
         Its order relative to nodes that its units depend on, or that depend on them, is preserved.
         """
-        graph = self._graph
-        low, high = -1, None
-        for unit in group.units:
-            unit_place = graph.place(unit.nodes[-1])
-            users = [w for t in unit.inputs.values() for w in graph.writers(t.storage)]
-            users += [r for t in unit.outputs.values() for r in graph.readers(t.storage)]
-            for user in users:
-                if user in group.nodes:
-                    continue
-                place = self._place(user)
-                if graph.place(user) < unit_place:
-                    low = max(low, place)
-                else:
-                    high = place if high is None else min(high, place)
-        last = graph.place(group.units[-1].nodes[-1])
+        low = max(map(self._place, group.around.earlier), default=-1)
+        high = min(map(self._place, group.around.later), default=None)
+        last = self._place_of(group.units[-1])
         if low < last and (high is None or last < high):
             return last
         return high - 1 if high is not None and low < high - 1 else None
@@ -303,6 +325,15 @@ def _row_of(tensor: Tensor) -> int | None:
     return next(rows, None)
 
 
+def _n_bytes(tensor: Tensor) -> int:
+    return tensor.size * dtypes.bits_of(tensor.dtype) // 8
+
+
+def _is_too_large(group: Group) -> bool:
+    n_arrays = len(group.around.reads) + len(group.around.results)
+    return n_arrays > _MAX_ARRAYS or sum(u.form.n_terms for u in group.units) > _MAX_TERMS
+
+
 def _is_better(nodes: Sequence[Node], group: Group) -> bool:
     """Whether nodes are fewer than those of a group, or as many that one launch may join."""
     written = {t.storage for node in nodes for t in node.outputs.values()}
@@ -368,15 +399,14 @@ def _in_frame(group: Group, other: Group) -> Group:
     """Return an element-wise group over the axes of another one, if it has the same elements."""
     if not group.is_pointwise or group.shape in (other.shape, other.kept):
         return group
-    for like in {(t.shape, t.strides): t for t in other.whole()}.values():
-        units: list[Unit] = []
-        for unit in group.units:
-            moved = unit.in_frame(like)
-            if moved is None:
-                break
-            units.append(moved)
-        else:
-            return Group(units, group.anchor)
+    tried: set[Any] = set()
+    for like in other.whole():
+        frame = like.shape, like.strides
+        if frame not in tried and all(unit.has_frame(like) for unit in group.units):
+            moved = Group([unit.in_frame(like) for unit in group.units], group.anchor)
+            moved.around = group.around
+            return moved
+        tried.add(frame)
     return group
 
 

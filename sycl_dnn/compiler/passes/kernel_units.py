@@ -93,14 +93,18 @@ class Unit:
         self.inputs = dict(zip(form.inputs, inputs, strict=True))
         self.outputs = dict(zip(form.outputs, outputs, strict=True))
 
-    def in_frame(self, like: Tensor) -> Unit | None:
-        """Return an element-wise unit over the axes of another view of its result."""
+    def has_frame(self, like: Tensor) -> bool:
+        """Whether it can be computed over the axes of another view of its result."""
         key = like.shape, like.strides
         if key not in self.form.frames:
             self.form.frames[key] = self._form_in(like)
+        return self.form.frames[key] is not None
+
+    def in_frame(self, like: Tensor) -> Unit:
+        """Return an element-wise unit over the axes of another view, which it has as a frame."""
+        key = like.shape, like.strides
         form = self.form.frames[key]
-        if form is None:
-            return None
+        assert form is not None
         pairs = zip(self.inputs.values(), form.layouts, strict=True)
         inputs = [tensor.view(*layout_of) for tensor, layout_of in pairs]
         outputs = [tensor.view(*key) for tensor in self.outputs.values()]
