@@ -237,8 +237,9 @@ _READERS: dict[str, tuple[Callable[[Node, int], Operation | None], int]] = {
 
 # --- Generated kernels of few elements
 
-#: Of kernels that visit more elements, none is brief (csrc/program/spirv_interpreter.cpp).
-MOST_VISITED = 1 << 17
+#: Of kernels that visit more elements, none is brief (csrc/program/spirv_interpreter.cpp): modules
+#: have at least 28 times 64 bytes.
+MOST_VISITED = (1 << 17) // 28
 #: Most factor of that limit: two threads interpret a kernel among others.
 _FACTOR_OF_KERNELS = 4
 

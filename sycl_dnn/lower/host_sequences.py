@@ -101,8 +101,13 @@ def _whole(graph: Graph) -> list[dict[Node, Operation]]:
     """Return all nodes of a program as one sequence; none if it is large or has other nodes."""
     if not _has_fast_loops():
         return []
+    operations: dict[Node, Operation | None] = {}
+    for node in _variable(graph):
+        operations[node] = _operation(graph, node, _FACTOR)
+        if operations[node] is None and node.row != "reorder":  # of large programs, an early one
+            return []
     run: dict[Node, Operation] = {}
-    for node, operation in _operations(graph, _variable(graph), lambda _: _FACTOR):
+    for node, operation in _needed(graph, operations):
         if operation is None:
             return []
         run[node] = operation
@@ -118,13 +123,14 @@ def _has_fast_loops() -> bool:
     return get_effective_cpu_isa().value & bits == bits
 
 
-def _operations(
-    graph: Graph, nodes: Iterable[Node], factor_of: Callable[[Node], int]
+def _operation(graph: Graph, node: Node, factor: int) -> Operation | None:
+    return operation_of(graph, node, factor) if _is_movable(graph, node) else None
+
+
+def _needed(
+    graph: Graph, operations: Mapping[Node, Operation | None]
 ) -> Iterator[tuple[Node, Operation | None]]:
-    """Yield nodes as operations, None if there is none, but no copies that only primitives need."""
-    operations = {
-        n: operation_of(graph, n, factor_of(n)) if _is_movable(graph, n) else None for n in nodes
-    }
+    """Yield nodes with their operations, but no copies that only primitives need."""
     for node, operation in operations.items():
         is_copy = node.row == "reorder" and graph.is_inner(node.dst.storage)
         if not (is_copy and _is_unread(graph, node.dst.storage, operations)):
@@ -184,7 +190,8 @@ def _consecutive(
     """Yield sequences of nodes that the host can compute within limits times a factor."""
     first = next(_variable(graph), None)
     run: dict[Node, Operation] = {}
-    for node, operation in _operations(graph, nodes, factor_of):
+    operations = {node: _operation(graph, node, factor_of(node)) for node in nodes}
+    for node, operation in _needed(graph, operations):
         if operation is not None:
             run[node] = operation
             continue

@@ -46,6 +46,8 @@ class _Surroundings(NamedTuple):
     reads: dict[tuple[Storage, int], None]
     #: Its results that others read.
     results: list[Storage]
+    #: What groups that are joined have in common: whether they are constant, and their repeats.
+    kind: tuple[bool, frozenset[int]]
 
 
 class Group:
@@ -154,14 +156,9 @@ class Fusion:
         is_free = not any(self._graph.is_locked(node) for node in unit.nodes)
         return is_own and is_written_once and is_free
 
-    def _is_constant(self, group: Group) -> bool:
-        return all(id(storage) in self._constant for storage in group.written)
-
     def _joined(self, before: Group, after: Group) -> Group | None:
         """Return the group of both; None if they cannot, or should not, be computed together."""
-        if self._is_constant(before) != self._is_constant(after):
-            return None
-        if {s.repeat for s in before.written} != {s.repeat for s in after.written}:
+        if before.around.kind != after.around.kind:
             return None
         after = _in_frame(after, before)
         before = _in_frame(before, after)
@@ -193,7 +190,9 @@ class Fusion:
             if user not in group.nodes:
                 (earlier if graph.place(user) < place else later)[user] = None
         reads = {(t.storage, t.offset): None for t in unit.inputs.values()}
-        return _Surroundings(earlier, later, reads, self._read_outside(group))
+        is_constant = all(id(storage) in self._constant for storage in group.written)
+        kind = is_constant, frozenset(storage.repeat for storage in group.written)
+        return _Surroundings(earlier, later, reads, self._read_outside(group), kind)
 
     def _around_both(self, before: Group, after: Group, joined: Group) -> _Surroundings:
         a, b, nodes = before.around, after.around, joined.nodes
@@ -203,6 +202,7 @@ class Fusion:
             {node: None for node in (*a.later, *b.later) if node not in nodes},
             {read: None for read in (*a.reads, *b.reads) if read[0] not in joined.written},
             results,
+            a.kind,
         )
 
     def _fit(self, before: Group, after: Group) -> bool:
@@ -374,6 +374,8 @@ def _redirected(tensor: Tensor, replacements: dict[Storage, tuple[Tensor, Tensor
 
 def _are_edges(before: Group, after: Group) -> bool:
     """Whether ``after`` reads the results of ``before`` only element by element."""
+    if not any(storage in before.written for storage, _ in after.around.reads):
+        return True
     for unit in after.units:
         for value, tensor in unit.inputs.items():
             written = before.written.get(tensor.storage)
