@@ -1,21 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which implementation oneDNN picks on GPUs for each function, forward and gradient; write a page.
+"""Which steps of functions are oneDNN's slow references on GPUs; write a page.
 
-Functions are recorded on simulated GPUs (tests/simulated_gpu.sh), with the largest cases of their
-tests and with arrays as large as in networks. Descriptors are created, but no step is compiled. If
-one has oneDNN's reference implementation, the same is tried in other dtypes and layouts.
+Functions are recorded on simulated GPUs (tests/simulated_gpu.sh), with arrays as large as in
+networks. Descriptors are created, but no step is compiled. What has the reference implementation is
+tried in other dtypes and layouts.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib
 import json
 import os
 import subprocess
 import sys
 import warnings
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,37 +22,9 @@ from typing import Any
 import page_tables
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "tests" / "helpers"), str(ROOT / "tests")]
-
 PAGE = ROOT / "docs" / "gpu_dispatch.md"
 GPUS = {"arc": "Arc A770", "dg1": "DG1", "tgl": "Tiger Lake"}
 DTYPES = ("float32", "float16", "bfloat16")
-
-
-def _cases() -> Iterator[tuple[str, Any]]:
-    """Yield names of functions and the largest plain case of each dtype."""
-    from functional.case import specs_of
-
-    found: dict[tuple[str, str], Any] = {}
-    for path in sorted((ROOT / "tests" / "functional").rglob("test_*.py")):
-        name = ".".join(path.relative_to(ROOT / "tests").with_suffix("").parts)
-        for case in getattr(importlib.import_module(name), "CASES", []):
-            specs = specs_of(case.args)
-            if case.dtype not in DTYPES or any(s.layout != "plain" for s in specs):
-                continue
-            size = sum(_size(s.shape) for s in specs)
-            key = (getattr(case.function, "__name__", "<lambda>"), case.dtype)
-            if key[0] != "<lambda>" and size > found.get(key, (-1, None))[0]:
-                found[key] = (size, case)
-    for (name, _), (_, case) in sorted(found.items(), key=lambda item: item[0]):
-        yield name, case
-
-
-def _size(shape: tuple[int, ...]) -> int:
-    n = 1
-    for d in shape:
-        n *= d
-    return n
 
 
 def _with_gradient(function: Any) -> Any:
@@ -166,28 +137,17 @@ def _network_sizes(queue: Any) -> Iterator[tuple[str, str, Any]]:
         )  # fmt: skip
 
 
-def collect() -> dict[str, Any]:
-    """Return implementations by function, and the steps that have only a reference."""
-    from functional.on_device import device_arguments
-
+def collect() -> dict[str, list[str]]:
+    """Return the dtypes in which a step of a function has only a reference, by row of the table."""
     import sycl_dnn
-    from sycl_dnn import onednn as dnnl
 
     warnings.simplefilter("ignore")
-    queue = sycl_dnn.default_queue("gpu")
-    engine = dnnl.Engine(queue)
-    chosen: dict[str, Counter[str]] = defaultdict(Counter)
-    for name, case in _cases():
-        args = device_arguments(case, queue)
-        for pd in _recorded(case.function, args, case.kwargs, engine):
-            if pd.name != "reorder":
-                chosen[name][f"{pd.name} {pd.impl_info}"] += 1
     references: dict[str, list[str]] = defaultdict(list)
-    for name, dtype, step, way in references_of(queue):
+    for name, dtype, step, way in references_of(sycl_dnn.default_queue("gpu")):
         key = f"{name} | `{step}` | {way}"
         if dtype not in references[key]:
             references[key].append(dtype)
-    return {"chosen": chosen, "references": references}
+    return references
 
 
 def references_of(queue: Any) -> Iterator[tuple[str, str, str, str]]:
@@ -202,14 +162,14 @@ def references_of(queue: Any) -> Iterator[tuple[str, str, str, str]]:
                 yield name, dtype, f"{pd.name} {pd.impl_info}", _other_way(pd, engine)
 
 
-def _on_simulated(gpu: str) -> dict[str, Any]:
+def _on_simulated(gpu: str) -> list[str]:
     script = str(ROOT / "tests" / "simulated_gpu.sh")
     command = [script, "--gpu", gpu, sys.executable, __file__, "--collect"]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         raise SystemExit(f"{gpu}: {done.stderr[-2000:]}")
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    found = json.loads(done.stdout.splitlines()[-1])
+    return [f"{key} | {', '.join(dtypes)}" for key, dtypes in found.items()]
 
 
 def _merged(found: dict[str, list[str]]) -> Iterator[tuple[str, str]]:
@@ -222,35 +182,16 @@ def _merged(found: dict[str, list[str]]) -> Iterator[tuple[str, str]]:
         yield row, "all" if len(gpus) == len(found) else ", ".join(gpus)
 
 
-def tables(record: dict[str, Any]) -> dict[str, str]:
-    """Return the tables of the collected results."""
-    references = {
-        gpu: [f"{key} | {', '.join(dtypes)}" for key, dtypes in found["references"].items()]
-        for gpu, found in record.items()
-    }
-    chosen = {
-        gpu: [
-            f"`{name}` | " + ", ".join(f"`{step}`" for step in sorted(steps))
-            for name, steps in found["chosen"].items()
-        ]
-        for gpu, found in record.items()
-    }
-    heads = {
-        "references": ["function", "step", "other way", "dtypes", "GPUs"],
-        "functions": ["function", "implementations", "GPUs"],
-    }
-    rows = [("references", list(_merged(references))), ("functions", sorted(_merged(chosen)))]
-    return {name: page_tables.table(heads[name], cells) for name, cells in rows}
-
-
 def main() -> None:
-    """Collect on each GPU and write the tables of the page."""
+    """Collect on each GPU and write the table of the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--collect", action="store_true", help=argparse.SUPPRESS)
     if parser.parse_args().collect:
         print(json.dumps(collect()), flush=True)
         os._exit(0)  # the simulated driver may abort at exit
-    page_tables.write(PAGE, **tables({gpu: _on_simulated(gpu) for gpu in GPUS}))
+    head = ["function", "step", "other way", "dtypes", "GPUs"]
+    rows = _merged({gpu: _on_simulated(gpu) for gpu in GPUS})
+    page_tables.write(PAGE, references=page_tables.table(head, rows))
 
 
 if __name__ == "__main__":

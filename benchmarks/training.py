@@ -1,21 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Training steps, compiled by ``sycl_dnn.compile``, against torch, JAX and MLX.
+"""Training steps, compiled by ``sycl_dnn.compile``, against torch.
 
-One source of each network runs in our library and in torch, another (`rivals/nets.py`) in JAX and
-MLX. All start from the same weights, and the losses of the first steps are compared before anything
-is timed. JAX and MLX are included if ``--sides`` names them and an interpreter has them
-(``--python``). A step is loss, gradients and AdamW. Each variant has a process with two threads;
-blocks of steps alternate between them. Prints medians in ms, ours over theirs, the first step, the
-peak memory and, at the end, geometric means.
+One source of each network runs in both libraries. All variants start from the same weights, and the
+losses of the first steps are compared before anything is timed. A step is loss, gradients and
+AdamW. Each variant has a process with two threads; blocks of steps alternate between them. Prints
+medians in ms, ours over theirs, the first step, the peak memory and, at the end, geometric means.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import shutil
 import statistics
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -24,7 +20,6 @@ import numpy as np
 from layers import Worker, span
 from models import training_batches
 from timing import describe_machine
-from training_lines import show as show_lines
 
 PROGRAM = Path(__file__).with_name("training_workers.py")
 #: Library and variant of each process; torch is first and writes the weights.
@@ -33,8 +28,6 @@ SIDES = {
     "torch.compile": ("torch", "compile"),
     "ours": ("ours", "compiled"),
     "ours, eager": ("ours", "eager"),
-    "jax": ("jax", "compiled"),
-    "mlx": ("mlx", "compiled"),
 }
 DEFAULT = ("torch", "torch.compile", "ours")
 #: Largest relative difference of a loss from torch's; by then all weights have changed.
@@ -44,14 +37,14 @@ TOLERANCE = {"float32": 2e-3, "bfloat16": 3e-2}
 class Side(Worker):
     """A process that runs training steps in one variant."""
 
-    def __init__(self, name: str, kind: str, python: str) -> None:
+    def __init__(self, name: str, kind: str) -> None:
         library, self._way = SIDES[name]
-        self._kind, self._python = kind, python
+        self._kind = kind
         super().__init__(library, {"OMP_NUM_THREADS": "2", "LIBRARY": library}, PROGRAM)
 
     def command(self, library: str, program: Path) -> list[str]:
         """Return the command line."""
-        return [self._python, str(program), library, self._way, self._kind]
+        return [*super().command(library, program), self._way, self._kind]
 
 
 def wrong(losses: dict[str, list[float]], title: str, dtype: str) -> list[str]:
@@ -81,13 +74,11 @@ def answers(sides: dict[str, Side], title: str, *request: Any) -> dict[str, Any]
 def measure(options: Any, name: str, dtype: str, folder: str) -> tuple[dict[str, Any], bool]:
     """Measure one network in one dtype; return the times, and whether any side failed."""
     kind = "tiny" if options.tiny else "full"
-    python = dict(options.python)
-    workers = {side: Side(side, kind, python.get(side, sys.executable)) for side in options.sides}
-    sides = {side: worker for side, worker in workers.items() if worker.version is not None}
-    title, expected = f"{name:12s} {dtype:9s}", len(sides)
-    begun = answers(sides, title, "start", name, dtype, folder)
+    workers = {side: Side(side, kind) for side in options.sides}
+    title = f"{name:12s} {dtype:9s}"
+    begun = answers(workers, title, "start", name, dtype, folder)
     off = wrong({side: answer["losses"] for side, answer in begun.items()}, title, dtype)
-    sides = {side: sides[side] for side in begun if side not in off}
+    sides = {side: workers[side] for side in begun if side not in off}
     times: dict[str, list[float]] = {side: [] for side in sides}
     for turn in range(options.rounds):
         order = sides if turn % 2 == 0 else dict(reversed(sides.items()))
@@ -99,7 +90,7 @@ def measure(options: Any, name: str, dtype: str, folder: str) -> tuple[dict[str,
     for worker in workers.values():
         worker.close()
     row = {s: {**begun[s], "times": times[s], "ms": statistics.median(times[s])} for s in sides}
-    return row, len(sides) < expected
+    return row, len(sides) < len(workers)
 
 
 def show(found: dict[str, Any], title: str) -> None:
@@ -127,15 +118,6 @@ def summed_up(found: dict[str, Any]) -> None:
                       f"{min(ratios):.3f} to {max(ratios):.3f}")  # fmt: skip
 
 
-def interpreter(text: str) -> tuple[str, str]:
-    """Read the interpreter of a side."""
-    side, _, path = text.partition("=")
-    found = shutil.which(Path(path).expanduser())
-    if side not in SIDES or found is None:
-        raise argparse.ArgumentTypeError(f"must be SIDE=PATH of a program, got {text}")
-    return side, found
-
-
 def parse_arguments() -> Any:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -143,12 +125,7 @@ def parse_arguments() -> Any:
     parser.add_argument("--only", nargs="+", default=[], help="names of networks")
     parser.add_argument("--dtypes", nargs="+", default=list(TOLERANCE), choices=list(TOLERANCE))
     parser.add_argument("--sides", nargs="+", default=list(DEFAULT), choices=list(SIDES))
-    parser.add_argument(
-        "--python", nargs="+", default=[], type=interpreter, metavar="SIDE=PATH",
-        help="interpreters of sides that other environments have, such as jax=~/jax/bin/python",
-    )  # fmt: skip
     parser.add_argument("--tiny", action="store_true", help="sizes that only try the program")
-    parser.add_argument("--lines", action="store_true", help="count lines of code, and run nothing")
     parser.add_argument("--json", type=Path, help="write all times, after each row")
     return parser.parse_args()
 
@@ -156,9 +133,6 @@ def parse_arguments() -> Any:
 def main() -> None:
     """Measure all networks, or the requested ones."""
     options = parse_arguments()
-    if options.lines:
-        show_lines()
-        return
     print(describe_machine())
     found: dict[str, Any] = {}
     failed = []

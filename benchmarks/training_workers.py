@@ -12,12 +12,10 @@ import json
 import os
 import sys
 import time
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from models import training_batches
 from required import require
 
 #: Steps whose losses are compared; the first ones trace, compile and pack.
@@ -57,7 +55,7 @@ class Ours:
             value, grads = self._dnn.value_and_grad(entry.loss)(net, *batch)
             return value, *self._opt.update(grads, state, net)
 
-        # As in torch and JAX, parameters and moments are overwritten.
+        # As in torch, parameters and moments are overwritten.
         compiled = self._dnn.compile(donate=("net", "state"))
         self._step = compiled(step) if self._way == "compiled" else step
 
@@ -114,43 +112,18 @@ class Torch:
         return value.detach()
 
 
-class Modules:
-    """Our side or torch's, whose networks share one source of modules."""
-
-    def __init__(self, side: Any, kind: str) -> None:
-        from models import training_zoo
-
-        self._side, self.version, self.step = side, side.version, side.step
-        self._entries = training_zoo.TINY if kind == "tiny" else training_zoo.ENTRIES
-
-    def start(self, name: str, dtype: str, weights: Path) -> None:
-        """Make the network, its batches and the step."""
-        self._side.start(self._entries[name], dtype, weights)
-
-
-class Rival:
-    """JAX or MLX, whose networks are functions of torch's parameters (`rivals/nets.py`)."""
-
-    def __init__(self, library: str, kind: str) -> None:
-        self._side, self._kind = import_module(f"rivals.{library}_side").Side(RATE), kind
-        self.version, self.step = self._side.version, self._side.step
-
-    def start(self, name: str, dtype: str, weights: Path) -> None:
-        """Create parameters, batches and the step; torch has written the weights."""
-        given = training_batches.TINY if self._kind == "tiny" else training_batches.FULL
-        batches = training_batches.batches(given[name], N_COMPARED)
-        self._side.start(name, self._kind, dtype, weights, batches)
-
-
 class Worker:
     """Answers the requests to one process."""
 
-    def __init__(self, library: Any) -> None:
+    def __init__(self, library: Any, kind: str) -> None:
+        from models import training_zoo
+
         self._library, self._count = library, 0
+        self._entries = training_zoo.TINY if kind == "tiny" else training_zoo.ENTRIES
 
     def start(self, name: str, dtype: str, folder: str) -> dict[str, Any]:
         """Create all; return the first losses, the time of the first step, resident memory."""
-        self._library.start(name, dtype, Path(folder) / f"{name}.npz")
+        self._library.start(self._entries[name], dtype, Path(folder) / f"{name}.npz")
         before, losses, times = peak_mb(), [], []
         for number in range(N_COMPARED):
             start = time.perf_counter()
@@ -180,14 +153,8 @@ def main() -> None:
     """Serve requests until standard input ends."""
     library, way, kind = sys.argv[1:4]
     os.environ["LIBRARY"] = library
-    modules = {"ours": Ours, "torch": Torch}
-    try:
-        side = Modules(modules[library](way), kind) if library in modules else Rival(library, kind)
-    except ImportError as error:
-        print(json.dumps(None), flush=True)
-        print(f"{library} is left out: {error}", file=sys.stderr)
-        return
-    worker = Worker(side)
+    side = {"ours": Ours, "torch": Torch}[library](way)
+    worker = Worker(side, kind)
     print(json.dumps(side.version), flush=True)
     for line in sys.stdin:
         request, *given = json.loads(line)

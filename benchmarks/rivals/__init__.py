@@ -1,2 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-"""The trained networks in JAX and MLX, for the comparison in `training.py`."""
