@@ -20,6 +20,7 @@ from typing import Any
 
 import dpnp
 import numpy as np
+from user_programs import Names
 
 import sycl_dnn
 from sycl_dnn import functional as F
@@ -59,6 +60,21 @@ def scheme(roll: Callable[..., Any], u: Any, viscosity: Any) -> Any:
     return (u * u).sum()
 
 
+def functions(L: Any, array: Callable[[np.ndarray], Any]) -> dict[str, Callable[[], Any]]:
+    """Return calls of single functions of a library."""
+    image, rows, w, kernel, wave = map(array, (IMAGE, ROWS, WEIGHTS, KERNEL, WAVE))
+    return {
+        "linear": lambda: L.linear(rows, w),
+        "layer_norm": lambda: L.layer_norm(rows, (16,)),
+        "conv2d": lambda: L.conv2d(image, kernel, padding=1),
+        "max_pool2d": lambda: L.max_pool2d(image, 2),
+        "mul": lambda: L.mul(wave, wave),
+        "exp": lambda: L.exp(wave),
+        "softmax": lambda: L.softmax(wave, 0),
+        "sum": lambda: L.sum(wave),
+    }
+
+
 def ours() -> dict[str, float]:
     """Return the times of this package."""
     wave, batch = dpnp.asarray(WAVE), dpnp.asarray(BATCH)
@@ -83,21 +99,13 @@ def ours() -> dict[str, float]:
         _, *trained[:] = train(*trained)
 
     value_and_grad = sycl_dnn.value_and_grad(lambda net: F.mse_loss(net(x), y))
-    image, rows, w, kernel = (dpnp.asarray(a) for a in (IMAGE, ROWS, WEIGHTS, KERNEL))
     return {
         "gradient of the scheme": median(lambda: gradient(viscosity, wave), wait),
         "the same, compiled": median(lambda: compiled(viscosity, wave), wait),
         "training step, compiled": median(training_step, wait),
         "value and gradient of its network": median(lambda: value_and_grad(net), wait),
         "its network": median(lambda: net(x), wait),
-        "linear": median(lambda: F.linear(rows, w), wait),
-        "layer_norm": median(lambda: F.layer_norm(rows, (16,)), wait),
-        "conv2d": median(lambda: F.conv2d(image, kernel, padding=1), wait),
-        "max_pool2d": median(lambda: F.max_pool2d(image, 2), wait),
-        "mul": median(lambda: F.mul(wave, wave), wait),
-        "exp": median(lambda: F.exp(wave), wait),
-        "softmax": median(lambda: F.softmax(wave, 0), wait),
-        "sum": median(lambda: F.sum(wave), wait),
+        **{name: median(call, wait) for name, call in functions(F, dpnp.asarray).items()},
     }
 
 
@@ -130,24 +138,14 @@ def torchs(path: str | None) -> dict[str, float]:
         net.zero_grad()
         torch.nn.functional.mse_loss(net(x), y).backward()
 
-    from torch.nn import functional as f
-
-    image, rows, w, kernel = (torch.from_numpy(a) for a in (IMAGE, ROWS, WEIGHTS, KERNEL))
-    of_gradient = median(gradient)
+    of_gradient, library = median(gradient), Names(torch.nn.functional, torch)
     return {
         "gradient of the scheme": of_gradient,
         "the same, compiled": of_gradient,
         "training step, compiled": median(training_step),
         "value and gradient of its network": median(value_and_grad),
         "its network": median(lambda: net(x)),
-        "linear": median(lambda: f.linear(rows, w)),
-        "layer_norm": median(lambda: f.layer_norm(rows, (16,))),
-        "conv2d": median(lambda: f.conv2d(image, kernel, padding=1)),
-        "max_pool2d": median(lambda: f.max_pool2d(image, 2)),
-        "mul": median(lambda: wave * wave),
-        "exp": median(lambda: torch.exp(wave)),
-        "softmax": median(lambda: torch.softmax(wave, 0)),
-        "sum": median(lambda: torch.sum(wave)),
+        **{name: median(call) for name, call in functions(library, torch.from_numpy).items()},
     }
 
 
