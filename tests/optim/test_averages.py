@@ -103,32 +103,3 @@ def test_integer_buffers_and_frozen_parameters():
         assert result.fixed.tolist() == [2.0, 2.0]
         assert result.places.tolist() == [7, 8, 9]
         assert result.mask.tolist() == [False, False]
-
-
-def test_averages_match_torch():
-    torch = pytest.importorskip("torch")
-    averages = torch.optim.swa_utils
-    rows = {
-        "EMA": averages.AveragedModel(
-            torch.nn.BatchNorm1d(2), multi_avg_fn=averages.get_ema_multi_avg_fn(0.9)),
-        "SWA": averages.AveragedModel(torch.nn.BatchNorm1d(2)),
-    }  # fmt: skip
-    for kind, theirs in rows.items():
-        rng, net, model = np.random.default_rng(0), nn.BatchNorm1d(2), torch.nn.BatchNorm1d(2)
-        rule = optim.EMA(0.9) if kind == "EMA" else optim.SWA()
-        state = None
-        for _ in range(4):
-            x = rng.standard_normal((6, 2)).astype("f4")
-            net(F.asarray(x)), model(torch.tensor(x))
-            values = rng.standard_normal(2).astype("f4")
-            net.weight.copy_(F.asarray(values))
-            model.weight.data.copy_(torch.tensor(values))
-            theirs.update_parameters(model)
-            # In both, torch's first update is a copy.
-            first = rule.init(net)
-            state = first if state is None and kind == "EMA" else rule.update(state or first, net)
-        ours = (state["average"] if kind == "SWA" else state).state_dict()
-        for name, value in theirs.module.state_dict().items():
-            np.testing.assert_allclose(
-                dpnp.asnumpy(ours[name]), value.numpy(), rtol=1e-5, err_msg=f"{kind} {name}"
-            )

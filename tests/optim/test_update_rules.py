@@ -15,7 +15,8 @@ import pytest
 import sycl_dnn
 from sycl_dnn import functional as F
 from sycl_dnn import nn, optim
-from sycl_dnn.optim import optimizer, schedules
+from sycl_dnn.functional.defined import defined
+from sycl_dnn.optim import optimizer, schedules, step_size_rules
 
 #: Numbers of steps after which torch's parameters are stored.
 STEPS = {"few": 20, "many": 200}
@@ -248,6 +249,15 @@ def test_maximizing_matches_torch(name):
     close(trained(getattr(optim, name)(LR, maximize=True)), stored()[f"{name} maximize"], 3e-5)
 
 
+@pytest.mark.parametrize("beta", [0.999, 0.9999, 0.99, 0.9])
+def test_counts_of_squares_of_radam_are_accurate(beta):
+    for t in (1, 2, 3, 4, 5, 6, 7, 10, 100, 1000, 9999, 100000):
+        power = math.exp(t * math.log(beta))
+        expected = 2 / (1 - beta) - 1 - 2 * t * power / -math.expm1(t * math.log(beta))
+        (count,) = defined(lambda t: (step_size_rules._squares(beta, t),), [F.full((), float(t))])
+        assert float(count) == pytest.approx(expected, rel=2e-5)
+
+
 def test_maximize_is_offered_where_torch_has_it():
     torch = pytest.importorskip("torch")
     theirs = [n for n in dir(torch.optim) if isinstance(getattr(torch.optim, n), type)]
@@ -361,6 +371,9 @@ def test_decay_of_float64_parameters_is_not_rounded_to_float32():
         (lambda: optim.Adafactor(beta2_decay=1.0), ValueError, "beta2_decay must be at most 0"),
         (lambda: optim.Adafactor(eps=(None, -1.0)), ValueError, "eps must be at least 0"),
         (lambda: optim.Muon(adjust_lr_fn="x"), ValueError, "adjust_lr_fn must be None, 'original'"),
+        (lambda: optim.Adadelta(rho=1.5), ValueError, r"rho must be in \[0, 1\], got 1.5"),
+        (lambda: optim.ASGD(lambd=-1.0), ValueError, "ASGD: lambd must be at least 0, got -1.0"),
+        (lambda: optim.Rprop(etas=(1.2, 0.5)), ValueError, "Rprop: etas must be below and above 1"),
         (lambda: optim.SGD(groups=[(bool, {"lr": -1.0})]), ValueError, "lr must be at least 0"),
         (lambda: optim.Adam(momentum=0.9), TypeError, "Adam: unknown option 'momentum'"),
         (lambda: optim.SGD(groups=[(bool, {"beta": 1})]), TypeError, r"of SGD, got \['beta'"),
