@@ -3,10 +3,10 @@
 
     python benchmarks/distributed.py [all_reduce|training|overlap|model ...] [--ranks 2]
 
-`all_reduce`: 4 KB to 64 MB, this package's oneCCL against torch's gloo, or against mpi4py under
-`mpirun`. `training`: a GPT's steps by one rank while the others are idle, by all ranks separately,
-and by all together with averaged gradients; the batch of a rank is the same. `overlap`: the same
-steps with 15 ms of latency added to every collective, overlapping with the reverse pass or not.
+`all_reduce`: 4 KB to 64 MB, this package's oneCCL against torch's gloo. `training`: a GPT's
+steps by one rank while the others are idle, by all ranks separately, and by all together with
+averaged gradients; the batch of a rank is the same. `overlap`: the same steps with 15 ms of latency
+added to every collective, overlapping with the reverse pass or not.
 `model`: the prediction of scale_model.py for such a step from the times of its parts, against runs
 with 0 to 40 ms of latency.
 
@@ -104,26 +104,6 @@ def gloo_sum(group: Any) -> Callable[[int], Callable[[], None]]:
     return made
 
 
-def mpi_sum(group: Any) -> Callable[[int], Callable[[], None]] | None:
-    """Return the same by mpi4py; None if it is not installed or MPI did not start the ranks."""
-    if "PMI_RANK" not in os.environ:
-        return None
-    try:
-        from mpi4py import MPI
-    except ImportError:
-        return None
-    import numpy as np
-
-    def made(n: int) -> Callable[[], None]:
-        y = np.full(n, group.rank + 1, "f4")
-        MPI.COMM_WORLD.Allreduce(MPI.IN_PLACE, y)
-        assert y.min() == y.max() == group.size * (group.size + 1) / 2
-        y[:] = 0
-        return lambda: MPI.COMM_WORLD.Allreduce(MPI.IN_PLACE, y)
-
-    return made
-
-
 def our_sum(group: Any, n: int) -> Callable[[], None]:
     """Return our sum of this many numbers, in place and with a wait."""
     import dpnp
@@ -145,24 +125,18 @@ def our_sum(group: Any, n: int) -> Callable[[], None]:
 
 def all_reduce(group: Any, rounds: int) -> None:
     """Print a row for each size: the shortest time of the slowest rank."""
-    others = {
-        "mpi4py": mpi_sum(group),
-        "gloo": None if "PMI_RANK" in os.environ else gloo_sum(group),
-    }
+    gloo = gloo_sum(group)
     for nbytes in SIZES:
         n = nbytes // 4
-        ways = {"ours": our_sum(group, n)}
-        ways |= {name: make(n) for name, make in others.items() if make is not None}
+        ways = {"ours": our_sum(group, n), "gloo": gloo(n)}
         times = Times(group, ways, max(2, min(200, (16 << 20) // nbytes)), rounds)
         if not group.is_main:
             continue
         best = {name: min(t) for name, t in times.wall.items()}
         rate = nbytes / best["ours"] / 1e3
-        text = f"{nbytes >> 10:7d} KB  ours {best['ours']:9.1f} us ({rate:6.2f} GB/s)"
-        for name in list(ways)[1:]:
-            text += f"  {name} {best[name]:9.1f} us  ours/{name} {best['ours'] / best[name]:5.2f}"
-            text += f" (median of rounds {times.ratio('ours', name):.2f})"
-        print(text, flush=True)
+        print(f"{nbytes >> 10:7d} KB  ours {best['ours']:9.1f} us ({rate:6.2f} GB/s)  "
+              f"gloo {best['gloo']:9.1f} us  ours/gloo {best['ours'] / best['gloo']:5.2f} "
+              f"(median of rounds {times.ratio('ours', 'gloo'):.2f})", flush=True)  # fmt: skip
 
 
 # --- training
@@ -349,7 +323,7 @@ def main() -> int:
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5, help="blocks of each way")
     options = parser.parse_args()
-    if "WORLD_SIZE" in os.environ or "PMI_SIZE" in os.environ:
+    if "WORLD_SIZE" in os.environ:
         run_part(options.parts[0], options.rounds)
         return 0
     launch = [sys.executable, "-m", "sycl_dnn", "launch", "-n", str(options.ranks), "--no-prefix"]
