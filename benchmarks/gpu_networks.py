@@ -14,7 +14,6 @@ import os
 import subprocess
 import sys
 import warnings
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +71,6 @@ def measure(name: str, *, tiny: bool, compiled_alone: bool) -> dict[str, Any]:
         "fallbacks": [str(w.message) for w in caught if w.category is sycl_dnn.FallbackWarning],
         "planned_bytes": told.arena_bytes,
         "constant_bytes": told.constant_bytes,
-        "implementations": Counter(f"{p.row} {p.implementation}" for p in told.parts),
     }
 
 
@@ -105,21 +103,14 @@ def tables(record: dict[str, Any]) -> dict[str, str]:
             f"{nbytes / 2**20:.1f}"
             for nbytes in (r["planned_bytes"], r["constant_bytes"], r["operations"]["peak_bytes"])
         ],
-        "implementations": lambda r: [
-            ", ".join(f"{n} x `{i}`" for i, n in sorted(r["implementations"].items()))
-        ],
     }  # fmt: skip
     heads = {
         "compiled": ["steps", "reorders", "kernels", "copies", "waits", "fallbacks", "reference"],
         "operations": ["kernels", "copies", "waits"],
         "memory": ["planned", "constants", "peak"],
-        "implementations": ["steps by implementation"],
     }
     return {
-        name: page_tables.table(
-            ["network", "GPU", *head], _rows(record, cells[name]),
-            0 if name == "implementations" else len(head),
-        )
+        name: page_tables.table(["network", "GPU", *head], _rows(record, cells[name]), len(head))
         for name, head in heads.items()
     }  # fmt: skip
 
