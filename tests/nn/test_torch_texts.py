@@ -12,23 +12,8 @@ from sycl_dnn import nn, tree
 from sycl_dnn.nn import torch_names
 from sycl_dnn.trace import module_arrays
 
-#: More texts: names that are arguments, attributes of ``nn``, and class methods.
+#: More texts: names that are attributes of ``nn``, and class methods.
 TEXTS = torch_texts.TEXTS | {
-    "encoder by name": (
-        """
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        layer = nn.TransformerEncoderLayer(d_model=8, nhead=2, dim_feedforward=16, dropout=0.0,
-                                           batch_first=True)
-        self.enc = nn.TransformerEncoder(encoder_layer=layer, num_layers=2,
-                                         enable_nested_tensor=False)
-
-    def forward(self, x):
-        return self.enc(x)
-""",
-        [(2, 5, 8)],
-    ),
     "pretrained embedding": (
         """
 class Net(nn.Module):
@@ -67,20 +52,6 @@ class Net(nn.Module):
         return y, torch.vdot(wave[0], wave[1]).imag, torch.sgn(wave).real
 """,
         [(2, 50)],
-    ),
-    "padded sequences": (
-        """
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.body = nn.Linear(4, 3)
-
-    def forward(self, a, b, c):
-        rows = nn.utils.rnn.pad_sequence([a, b, c], batch_first=True, padding_value=0.5)
-        other = nn.utils.rnn.pad_sequence([a, b, c], padding_side="left")
-        return self.body(rows), self.body(other)
-""",
-        [(5, 4), (3, 4), (1, 4)],
     ),
     "overridden parts of layers": (
         """
