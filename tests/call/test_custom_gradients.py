@@ -100,18 +100,6 @@ def test_residuals_and_gradients_are_trees(x, is_compiled):
     np.testing.assert_allclose(dpnp.asnumpy(actual["b"]), [3, 6, -9], rtol=1e-6)
 
 
-def test_second_derivatives_differentiate_the_custom_rule(x, is_compiled):
-    def penalty(a, b):
-        grads = sycl_dnn.vjp(lambda p: F.sum(scaled_product(p, 3.0)), {"a": a, "b": b})[1](1.0)[0]
-        return F.sum(grads["a"] * a) + F.sum(grads["b"] * grads["b"])
-
-    a, b = np.array([1.0, 2.0, -3.0]), np.array([2.0, 3.0, -2.0])
-    # grads: 6 b and 3 a, so the value is 6 a b + 9 a^2.
-    actual = grad(penalty, x, x + 1, is_compiled=is_compiled)
-    np.testing.assert_allclose(actual[0], 6 * b + 18 * a, rtol=1e-6)
-    np.testing.assert_allclose(actual[1], 6 * a, rtol=1e-6)
-
-
 def test_second_derivatives_of_a_rule_whose_arguments_are_one_array(x, is_compiled):
     @sycl_dnn.custom_vjp
     def product(a, b):

@@ -94,12 +94,3 @@ def test_manual_seed_makes_dropout_reproducible_across_processes():
     ]
     assert runs[0] == runs[1]
     assert "0.0" in runs[0]
-
-
-def test_manual_seed_is_public(ones):
-    result = []
-    for _ in range(2):
-        sycl_dnn.manual_seed(3)
-        result.append(dpnp.asnumpy(F.dropout(ones(64), 0.5)))
-    np.testing.assert_array_equal(*result)
-    assert not np.array_equal(result[0], dpnp.asnumpy(F.dropout(ones(64), 0.5)))

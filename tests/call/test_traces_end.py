@@ -164,19 +164,6 @@ def test_array_function_reads_new_values_at_each_call(x):
         np.testing.assert_allclose(compiled(x).asnumpy(), expected, rtol=1e-4, atol=1e-6)
 
 
-def test_gradient_of_array_function(x):
-    for function in (
-        lambda x: (_sin(x) * x).sum(),
-        sycl_dnn.compile(lambda x: (_sin(x) * x).sum()),
-    ):
-        y, pullback = sycl_dnn.vjp(function, x)
-        values = x.asnumpy()
-        actual = pullback(dpnp.ones_like(y))[0].asnumpy()
-        np.testing.assert_allclose(
-            actual, np.sin(values) + values * np.cos(values), rtol=1e-4, atol=1e-5
-        )
-
-
 @pytest.mark.parametrize("name", ["compile", "plan"])
 def test_array_function_of_several_arrays(name, x):
     def both(a, b):

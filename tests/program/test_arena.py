@@ -39,29 +39,6 @@ def offsets(arena, *values):
     return [arena.offsets[id(v.storage)] // ALIGNMENT for v in values]
 
 
-def test_a_chain_alternates_between_two_places(value):
-    x, *chain = (value(2) for _ in range(6))
-    steps = [step([a], b) for a, b in zip([x, *chain], chain, strict=False)]
-    arena = Arena(steps, {id(x.storage): 0})
-    assert offsets(arena, *chain) == [0, 2, 0, 2, 0]
-    assert arena.nbytes == 4 * ALIGNMENT
-
-
-def test_small_values_fill_gaps_under_large_ones(value):
-    x, small, large, end = value(1), value(1), value(4), value(1)
-    steps = [step([x], small), step([small], large), step([large], end)]
-    arena = Arena(steps, {id(x.storage): 0, id(end.storage): 1})
-    assert offsets(arena, small, large) == [4, 0]
-    assert arena.nbytes == 5 * ALIGNMENT
-
-
-def test_a_live_value_keeps_its_place(value):
-    x, kept, a, b, end = (value(1) for _ in range(5))
-    steps = [step([x], kept), step([kept], a), step([a], b), step([kept, b], end)]
-    arena = Arena(steps, {id(x.storage): 0, id(end.storage): 1})
-    assert len({*offsets(arena, kept, a, b)}) == 3
-
-
 def test_placed_values_and_memories_get_no_place(value):
     given, held, result = value(1), value(1, memory=object()), value(3)
     arena = Arena([step([given, held], result)], {id(given.storage): 0})

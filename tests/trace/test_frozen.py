@@ -32,17 +32,6 @@ def n_packed(queue):
     return 0 if "ocl:ref" in pd.impl_info else 1
 
 
-def test_frozen_weights_are_packed_once(make, queue):
-    x, w = make(2, 8, 9, 9), sycl_dnn.freeze(make(16, 8, 3, 3))
-    first = dpnp.asnumpy(F.conv2d(x, w))
-    packed = list(w.packed.values())
-    assert len(packed) == n_packed(queue)
-    second = dpnp.asnumpy(F.conv2d(x, w))
-    assert all(a is b for a, b in zip(w.packed.values(), packed, strict=True))
-    np.testing.assert_array_equal(first, second)
-    np.testing.assert_array_equal(first, dpnp.asnumpy(F.conv2d(x, w.data)))
-
-
 def test_two_batch_sizes_share_one_packed_copy(make, queue):
     w = sycl_dnn.freeze(make(16, 8, 3, 3))
     for n in (2, 3):
