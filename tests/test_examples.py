@@ -70,7 +70,7 @@ ALONE = {command.split()[0] for command in QUICK}
 #: What some devices do not have: 8-bit floats and packed weights (without AMX), and on
 #: GPUs int8 LSTM, AUGRU and CSR.
 MAY_LACK = {
-    "matmul_csr",
+    "matmul_sparse",
     "matmul_f8_quantization",
     "matmul_weights_compression",
     "primitives/augru",

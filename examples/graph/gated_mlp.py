@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The gated feed-forward layer of language models: three products and a gate, one partition.
 
-Counterpart of oneDNN's gated_mlp.
+Counterpart of oneDNN's gated_mlp and gated_mlp_wei_combined.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ ROWS, SIZE, HIDDEN = 8, 64, 128
 
 
 def main(example: Example) -> None:
-    """down(swish(x gate) * (x up))."""
+    """down(swish(x gate) * (x up)), with two matrices, and with views of the halves of one."""
     graph = example.graph()
     x = graph.input((ROWS, SIZE), name="x")
     gate, up = (graph.input((SIZE, HIDDEN), name=n) for n in ("gate", "up"))
@@ -20,10 +20,13 @@ def main(example: Example) -> None:
     graph.matmul(hidden, graph.input((HIDDEN, SIZE), name="down"))
 
     values = example.for_inputs(graph)
-    actual = example.run(graph, {n: example.array(v) for n, v in values.items()})
     wide = {n: v.astype(np.float64) for n, v in values.items()}
-    hidden_wanted = swish(wide["x"] @ wide["gate"]) * (wide["x"] @ wide["up"])
-    example.compare("gated layer", actual, hidden_wanted @ wide["down"], 1e-5)
+    expected = (swish(wide["x"] @ wide["gate"]) * (wide["x"] @ wide["up"])) @ wide["down"]
+    apart = {n: example.array(v) for n, v in values.items()}
+    both = example.array(np.concatenate([values["gate"], values["up"]], axis=1))
+    views = {"gate": both[:, :HIDDEN], "up": both[:, HIDDEN:]}  # nothing is copied
+    for name, arrays in (("gated layer", apart), ("gated layer, combined", apart | views)):
+        example.compare(name, example.run(graph, arrays), expected, 1e-5)
 
 
 if __name__ == "__main__":
