@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-import json
 import linecache
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -102,16 +101,3 @@ class Program:
             for i in self.inputs
         )
         return f"# seed {self.seed}\n{self.text()}\n{rows}"
-
-    def to_json(self) -> str:
-        return json.dumps(asdict(replace(self, notes={})))
-
-    @classmethod
-    def from_json(cls, text: str) -> Program:
-        result = json.loads(text)
-        result["inputs"] = tuple(
-            Input(**{k: tuple(v) if isinstance(v, list) else v for k, v in i.items()})
-            for i in result["inputs"]
-        )
-        result["lines"], result["results"] = tuple(result["lines"]), tuple(result["results"])
-        return cls(**result)

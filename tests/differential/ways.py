@@ -13,9 +13,9 @@ import dpnp
 import numpy as np
 
 import sycl_dnn
-from differential.expected import Expected, Reference, directions_of, weights_of
 from differential.placing import placed
 from differential.program import Program
+from differential.reference import Expected, Reference, directions_of, weights_of
 from differential.transforms import EAGER, TRANSFORMS
 from sycl_dnn import functional as F
 
