@@ -155,7 +155,13 @@ def _scatter_vjp(node: Node, g: Node) -> list[Node | None]:
     _, values, index = node.inputs
     axis = node.attributes["axis"]
     base_grad = SCATTER(g, full(0, values.shape, g.dtype), index, axis=axis)
-    return [base_grad, gathered(g, index, axis), None]
+    # Only the value that is kept has a gradient: the one whose number is kept, too.
+    numbers = iota(index.shape[axis], axis, index.ndim)
+    rows = (*index.shape[:axis], g.shape[axis], *index.shape[axis + 1 :])
+    places = broadcast_to(numbers, index.shape)
+    kept = SCATTER(full(-1, rows, numbers.dtype), places, index, axis=axis)
+    is_kept = EQ(gathered(kept, index, axis, -1), numbers)
+    return [base_grad, where(is_kept, gather(g, [index], (axis,)), number(0, g.dtype)), None]
 
 
 #: An array with values written at indices along an axis; one of several for an element wins.

@@ -68,7 +68,10 @@ def evaluate(
     program: Program, values: dict[str, Any], dtype: torch.dtype, order: int
 ) -> tuple[list[Any], list[Any] | None, list[Any] | None]:
     """Return outputs, gradients and gradients of gradients by PyTorch, up to ``order``."""
-    given = {i.name: _tensor(values[i.name], dtype, i.is_float) for i in program.inputs}
+    # Values alone need no tape, of which PyTorch refuses writes through views without elements.
+    given = {
+        i.name: _tensor(values[i.name], dtype, i.is_float and order > 0) for i in program.inputs
+    }
     outputs = program.function(TorchFunctions(dtype), turned)(**given)
     floats = {i.name: given[i.name] for i in program.inputs if i.is_float}
     parts = [o for o in outputs if o.is_floating_point()]

@@ -31,7 +31,7 @@ QUIRKS = (
     ("", "values of an array are not known|a mask must have axes", "shapes depend on values"),
     ("var var_mean std std_mean", "^jvp.*special value", "0 / 0 of no elements: NaN in one mode"),
     ("nn.functional.max_unpool1d nn.functional.max_unpool2d nn.functional.max_unpool3d",
-     "^jvp", "an index that occurs twice has equal values, but not equal tangents"),
+     "", "torch differentiates all values of an index that occurs twice, not the one it keeps"),
     ("nn.functional.embedding", "^jvp.*padding_idx", "torch ignores padding_idx in this mode"),
     ("kthvalue topk sort argsort msort mode", "^gradient of repeated", "which of equal elements"),
     ("", "^gradient of repeated.*[Ss]ingular", "matrices of equal columns"),

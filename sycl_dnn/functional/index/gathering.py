@@ -280,8 +280,9 @@ order. Source: ``torch.{name}``.
 
 @operation
 @templated(
-    _SCATTER, number=" or number", notes="If several\nare for one element, any of them is kept."
-)
+    _SCATTER, number=" or number",
+    notes="If several\nare for one element, one is kept, and has the gradient.",
+)  # fmt: skip
 def scatter(
     input: Tensor, dim: int, index: dpnp.ndarray, src: Tensor | float, *, reduce: str | None = None
 ) -> Tensor:

@@ -98,7 +98,7 @@ def index_copy(input: Tensor, dim: int, index: dpnp.ndarray, source: Tensor) -> 
         Any dtype.
     dim : int
     index : array (m,) of int32 or int64
-        Of equal entries, any one is kept.
+        Of equal entries, one is kept, and has the gradient.
     source : array (*A, m, *B)
         Same dtype as ``input``.
     """

@@ -43,8 +43,8 @@ from sycl_dnn.ops.arithmetic import (
     cast,
     where,
 )
-from sycl_dnn.ops.creation import full, iota
-from sycl_dnn.ops.selection import SCATTER, pad
+from sycl_dnn.ops.creation import iota
+from sycl_dnn.ops.selection import SCATTER_TO_ZEROS, pad
 from sycl_dnn.ops.shape import SUM, broadcast_to
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.pointwise import zeros
@@ -104,7 +104,7 @@ def _placed(values: Tensor, ranks: Tensor, count: int) -> Tensor:
     axis, shape = values.ndim - 1, (*values.shape[:-1], count)
 
     def definition(v: Node, at: Node) -> Node:
-        return SCATTER(full(0, shape, v.dtype), v, at, axis=axis)
+        return SCATTER_TO_ZEROS(v, at, axis=axis, shape=shape)
 
     return computed(definition, values, ranks)
 

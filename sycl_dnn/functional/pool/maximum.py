@@ -235,7 +235,7 @@ def max_unpool(
 
     Notes
     -----
-    The gradient is gathered at the indices.
+    The gradient is gathered at the indices, of equal ones for the value that is kept.
     """
     _check(name, rank, input, indices)
     kernel = per_axis(name, "kernel_size", kernel_size, rank)
