@@ -285,7 +285,9 @@ class _BatchedPullback:
 
     def __call__(self, dy: Any = 1.0) -> tuple[Any, ...]:
         """Return one gradient for each positional argument; as the pullback of ``vjp``."""
-        batching = self._batching
+        batching, trace = self._batching, nested_arguments.trace_of(dy)
+        if trace is not None and trace.contains(batching):  # of vmap inside this one
+            return trace.each("pullback", self, (dy,), {})  # type: ignore[no-any-return]
         if isinstance(dy, (int, float)):
             if not isinstance(self._primary, Tensor) or self._primary.size != batching.size:
                 raise ValueError(

@@ -190,6 +190,9 @@ class InnerPullback:
         dy : traced array or array
             Shape and dtype of the result, nested as it is; None means zeros.
         """
+        each = getattr(nested_arguments.trace_of(dy), "each", None)
+        if each is not None:  # of vmap: dy differs from sample to sample, the function does not
+            return each("pullback", self, (dy,), {})  # type: ignore[no-any-return]
         nested_arguments.trace_of((self._leaves, dy))  # raises if it has ended
         seeds = nested_arguments.replaced(self._form.matched(dy, "dy"), self._trace.capture)
         for value, leaf in zip(seeds, self._leaves, strict=True):

@@ -91,6 +91,8 @@ class Pullback:
             dy = Array(dy, tensor.dtype) if tensor.dtype in _CARRIED else dy
         if isinstance(dy, (int, float)):
             return self._number(dy, tensor)
+        if isinstance(dy, Tensor):
+            raise TypeError("pullback: dy has no values: call vjp in the same traced function, too")
         if not (isinstance(dy, Array) or nested_arguments.is_array(dy)):
             raise TypeError(f"pullback: dy must be a dpnp.ndarray or Array, got {kind_of(dy)}")
         check_seed(dy, tensor)

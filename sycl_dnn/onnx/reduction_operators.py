@@ -55,8 +55,8 @@ def _mean(x: Any, axes: tuple[int, ...], keepdim: bool) -> Any:
 
 def _log_sum_exp(x: Any, axes: tuple[int, ...], keepdim: bool) -> Any:
     if 0 in [x.shape[a] for a in axes]:
-        return F.log(_sum(F.exp(x), axes, keepdim))
-    return F.logsumexp(x, axes, keepdim)
+        return F.astype(F.log(_sum(F.exp(x), axes, keepdim)), name_of(x))
+    return F.astype(F.logsumexp(x, axes, keepdim), name_of(x))
 
 
 def _length(x: Any, axes: tuple[int, ...], keepdim: bool) -> Any:

@@ -141,6 +141,11 @@ def _resized(call: Call, x: Any, region: Any, scales: Any, sizes: Any, way: str)
     mode = {"bilinear": "linear", "trilinear": "linear"}.get(mode, mode)
     if mode not in ("nearest", "linear", "cubic") or way not in _COORDINATES:
         call.refuse(f"mode {mode} with {way} is not supported")
+    if "int" in name_of(x) and mode != "nearest":  # rounded once, not along each axis
+        info = np.iinfo(name_of(x))
+        resized = _resized(call, F.astype(x, "float32"), region, scales, sizes, way)
+        resized = F.clamp(F.round(resized), float(info.min), float(info.max))
+        return F.astype(resized, name_of(x))
     new = dict(zip(axes, (s.new for s in stretches), strict=True))
     check_size([new.get(i, n) for i, n in enumerate(x.shape)])
     if min(s.new for s in stretches) < 1 or min(s.size for s in stretches) < 1:
@@ -174,11 +179,7 @@ def _along(call: Call, x: Any, axis: int, stretch: Stretch, places: Any, mode: s
     weights = _weights(call, stretch, places).T.astype(wide)
     moved = F.movedim(F.astype(x, wide), axis, -1)
     resized = F.matmul(moved, call.device(np.ascontiguousarray(weights)))
-    resized = F.movedim(resized, -1, axis)
-    if "int" in dtype:
-        info = np.iinfo(dtype)
-        resized = F.clamp(F.round(resized), float(info.min), float(info.max))
-    return F.astype(resized, dtype)
+    return F.astype(F.movedim(resized, -1, axis), dtype)
 
 
 def _early_rule(call: Call, stretch: Stretch) -> str:

@@ -142,6 +142,8 @@ def test_arrays_of_other_libraries_are_named_with_their_package(queue):
     words = "pullback: dy must be a dpnp.ndarray or Array, got numpy.ndarray"
     with pytest.raises(TypeError, match=words):
         pullback(np.ones((2, 3), "f4"))
+    with pytest.raises(TypeError, match="dy has no values: call vjp in the same traced function"):
+        sycl_dnn.grad(lambda dy: F.sum(pullback(dy)[0]))(x)
     with pytest.raises(TypeError, match=r"linear: weight must be .*, got fractions.Fraction"):
         F.linear(x, Fraction(1))
 

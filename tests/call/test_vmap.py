@@ -89,6 +89,17 @@ def test_transforms_of_samples(x, order):
     _near(vmap(derivative)(x), _each(derivative, x))
 
 
+def test_rows_of_jacobians_are_mapped_pullbacks(x):
+    def jacobian(row):
+        _, pullback = sycl_dnn.vjp(lambda v: F.cumsum(v * v, 0), row)
+        return vmap(lambda dy: pullback(dy)[0])(F.eye(4))
+
+    rows = 2 * np.tril(np.ones((4, 4), "f4")) * dpnp.asnumpy(x)[:, None]
+    _near(sycl_dnn.compile(jacobian)(x[1]), rows[1])
+    for mapped in (vmap(jacobian), sycl_dnn.compile(vmap(jacobian))):
+        _near(mapped(x), rows)
+
+
 def test_modules(x):
     net = nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 2)).to(x.sycl_queue)
     _near(vmap(net)(x), dpnp.asnumpy(net(x)))

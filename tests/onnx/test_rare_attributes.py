@@ -38,6 +38,9 @@ def test_sums_of_integers_keep_their_dtype(dtype):
     log = made("ReduceLogSum", x, [np.array([1])])
     assert log.dtype == dtype
     assert log.tolist() == [[1], [2]]
+    soft = made("ReduceLogSumExp", x, [np.array([1])])
+    assert soft.dtype == dtype
+    assert soft.tolist() == [[3], [6]]
     total = made("Einsum", x, equation="ij->")
     assert total.dtype == dtype
     assert total == 21
@@ -106,6 +109,15 @@ def test_coordinates_of_elements_are_not_off_by_rounding():
              mode="nearest", nearest_mode="floor",
              coordinate_transformation_mode="tf_crop_and_resize")  # fmt: skip
     assert y.tolist() == [2]
+
+
+@pytest.mark.parametrize("way", ["half_pixel", "half_pixel_symmetric"])
+def test_resized_integers_are_rounded_once(way):
+    """Not along each axis in turn."""
+    x = np.array([[[[0, 1], [2, 3]]]], "u1")
+    y = made("Resize", x, [None, None, np.array([1, 1, 4, 4])], 19, mode="linear",
+             coordinate_transformation_mode=way)  # fmt: skip
+    assert y.ravel().tolist() == [0, 0, 1, 1, 0, 1, 1, 2, 2, 2, 2, 2, 2, 2, 3, 3]
 
 
 def test_signs_and_ramps():
