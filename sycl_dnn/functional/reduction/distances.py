@@ -72,6 +72,7 @@ def _wide(x: Tensor, dtype: str) -> Tensor:
 
 def _distances(name: str, a: Tensor, b: Tensor, p: Any, dtype: str, eps: float = 0.0) -> Tensor:
     """Record norms of differences, plus ``eps``, along the last axis, which is kept."""
+    a, b = (x if x.ndim else reshape(x, (1,)) for x in (a, b))
     rank, order = max(a.ndim, b.ndim), order_of(name, p)
     if 0 in (a.shape[-1], b.shape[-1]):
         order = 1.0  # of no elements, 0 as all others
