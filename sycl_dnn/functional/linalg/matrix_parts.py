@@ -9,7 +9,6 @@ from typing import Any
 
 import dpnp
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from sycl_dnn._core import engine_kind
 from sycl_dnn.call.operation import SMOOTH, described_as_torch
@@ -59,7 +58,9 @@ _MAX_OF_ONE_THREAD = 64**3
 
 
 @functools.cache
-def _threads() -> ThreadpoolController:
+def _threads() -> Any:
+    from threadpoolctl import ThreadpoolController
+
     return ThreadpoolController()
 
 
