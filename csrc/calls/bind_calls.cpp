@@ -9,6 +9,7 @@
 #include "calls/captured_reads.hpp"
 #include "calls/host_arrays.hpp"
 #include "calls/kept_boxes.hpp"
+#include "calls/new_modules.hpp"
 #include "calls/reverse_call.hpp"
 #include "engine/huge_pages.hpp"
 #include "graph/graph_sequence.hpp"
@@ -76,8 +77,10 @@ PartitionSequence make_sequence(const py::list &rows) {
 ArrayTypes make_array_types(const py::object &ndarray, const py::object &usm_ndarray,
                             const py::object &carried, const py::object &frozen,
                             std::vector<py::object> memory, const py::object &recorded,
-                            const py::object &seed, const py::object &opened) {
-    return {ndarray, usm_ndarray, carried, frozen, std::move(memory), recorded, seed, opened};
+                            const py::object &seed, const py::object &opened,
+                            const py::object &dtype_name) {
+    return {ndarray,  usm_ndarray, carried, frozen,    std::move(memory),
+            recorded, seed,        opened,  dtype_name};
 }
 
 std::shared_ptr<CallTable> make_call_table(const ArrayTypes &types) {
@@ -100,6 +103,14 @@ void remember(CallTable &table, const py::object &subject, const py::tuple &args
 
 py::object call_table(CallTable &table, PyObject *const *args) {
     return table.call(args[0], args[1], args[2], args[3]);
+}
+
+py::object call_argument(CallTable &table, PyObject *const *args) {
+    return table.argument(args[0], args[1], args[2]);
+}
+
+py::object call_capture(CallTable &table, PyObject *const *args) {
+    return table.capture(args[0], args[1], args[2], args[3]);
 }
 
 py::object call_reverse(ReverseCall &call, PyObject *const *args) {
@@ -160,7 +171,7 @@ void bind_calls(py::module_ &m) {
     py::class_<ArrayTypes>(m, "ArrayTypes", "The Python classes of the arrays in calls.")
         .def(py::init(&make_array_types), py::arg("ndarray"), py::arg("usm_ndarray"),
              py::arg("carried"), py::arg("frozen"), py::arg("memory"), py::arg("recorded"),
-             py::arg("seed"), py::arg("opened"));
+             py::arg("seed"), py::arg("opened"), py::arg("dtype_name"));
     py::class_<CallPoint>(m, "CallPoint", "What a user's function has called so far.")
         .def(py::init<>())
         .def("forget", [](CallPoint &point) { point.forget(); }, "Remove the calls after it.");
@@ -169,9 +180,12 @@ void bind_calls(py::module_ &m) {
         .def_readwrite("point", &RecordedRun::point, "A ``CallPoint``, or None: not recognized.")
         .def_readwrite("seen", &RecordedRun::seen, "The values so far.")
         .def_readwrite("calls", &RecordedRun::calls, "The calls so far, as ``Recording`` has them.")
+        .def_readwrite("held", &RecordedRun::held, "The arrays that it captured, in order.")
         .def_readwrite("viewed", &RecordedRun::viewed,
                        "Ids of the lists of marks that views share.")
         .def_readwrite("is_traced", &RecordedRun::is_traced, "Whether calls need Python.");
+    m.def("new_modules", &new_modules, py::arg("nodes"), py::arg("leaves"), py::arg("is_traced"),
+          "Return modules from the nodes of their form, over these leaves.");
     py::class_<PartitionSequence>(m, "PartitionSequence",
                                   "Compiled partitions that run in sequence.")
         .def(py::init(&make_sequence), py::arg("partitions"),
@@ -238,6 +252,18 @@ void bind_calls(py::module_ &m) {
             py::arg("is_view"), py::arg("after"),
             "Let a call over values of a ``RecordedRun`` at this point go to the point ``after``: "
             "it returns a new value of this description, or what ``results.build(run)`` does.")
+        .def(
+            "remember_capture",
+            [](const CallTable &table, CallPoint &point, py::handle subject, py::handle value,
+               const py::object &body, const py::object &settings, const py::object &description,
+               const py::object &results, const py::object &after) {
+                table.remember_capture(point, subject, value,
+                                       {body, settings, description, results, false, after, {}});
+            },
+            py::arg("point"), py::arg("subject"), py::arg("value"), py::arg("body"),
+            py::arg("settings"), py::arg("description"), py::arg("results"), py::arg("after"),
+            "Let ``capture`` of such an array at this point go to the point ``after``: a call of "
+            "``body(run, number)``, the number of the array among those held.")
         .def("used", &CallTable::used,
              "Return the keys of the plans used since the last call, in order.")
         .def("forget_dropped", &CallTable::forget_dropped,
@@ -252,6 +278,18 @@ void bind_calls(py::module_ &m) {
         "Return the result, or NotImplemented if the call is unknown. Calls are distinguished "
         "by the identity of the items of ``subject``, of lists in it, and of "
         "the values of context variables.");
+    add_fast_method<CallTable, 3, &call_argument>(
+        table, "argument",
+        "argument(self: sycl_dnn._core.CallTable, run: object, value: object, marks: list) -> "
+        "object\n\n"
+        "Return the next value of a ``RecordedRun``, of an array that its function is given, or "
+        "NotImplemented.");
+    add_fast_method<CallTable, 4, &call_capture>(
+        table, "capture",
+        "capture(self: sycl_dnn._core.CallTable, subject: tuple, run: object, value: object, "
+        "marks: list) -> object\n\n"
+        "Return the next value of a ``RecordedRun``, of an array that its function captures, or "
+        "NotImplemented if that is unknown; ``subject`` as for ``call``.");
 }
 
 }  // namespace sycl_dnn

@@ -66,6 +66,28 @@ py::object ArrayTypes::wrapped(const py::object &array) const {
     return wrapper;
 }
 
+static py::tuple tuple_of(const Py_ssize_t *sizes, int n) {
+    py::tuple result(n);
+    for (int i = 0; i < n; ++i) result[static_cast<size_t>(i)] = py::int_(sizes[i]);
+    return result;
+}
+
+py::object ArrayTypes::described(py::handle value) const {
+    const py::object array = array_of(value);
+    const UsmArray *fields = usm_array(array, usm_ndarray);
+    if (!fields) return {};
+    const py::int_ number(fields->typenum);
+    auto name = py::reinterpret_borrow<py::object>(
+        PyDict_GetItemWithError(dtype_names.ptr(), number.ptr()));
+    if (!name) {
+        name = dtype_name(array);
+        dtype_names[number] = name;
+    }
+    const std::vector<Py_ssize_t> strides = strides_of(*fields);
+    return py::make_tuple(tuple_of(fields->shape, fields->ndim), name,
+                          tuple_of(strides.data(), fields->ndim));
+}
+
 RecordedSlots::RecordedSlots(const py::object &type)
     : recording(slot_offset(type, "_recording")),
       number(slot_offset(type, "number")),
@@ -119,6 +141,8 @@ void CallKey::add(py::handle value) {
     if (PyTuple_CheckExact(object)) return add_sequence(value, 'T', &CallKey::add);
     if (PyList_CheckExact(object)) return add_sequence(value, 'L', &CallKey::add);
     if (PyDict_CheckExact(object)) return add_dict(value, &CallKey::add);
+    if (PySlice_Check(object)) return add_slice(value);
+    if (object == Py_Ellipsis) return add_tag('e');
     if (is_exactly(value, types.frozen)) return add_frozen(value);
     if (is_exactly(value, types.carried)) return add_carried(value);
     if (is_exactly(value, types.seed)) return add_seed(value);
@@ -160,6 +184,16 @@ bool CallKey::add_container(py::handle value) {
     add_fixed(field(3));
     add_sequence(children, 'T', &CallKey::add);
     return is_known;
+}
+
+// The bounds of others are tensors, whose values are read, or objects.
+void CallKey::add_slice(py::handle value) {
+    const auto *slice = reinterpret_cast<PySliceObject *>(value.ptr());
+    add_tag('l');
+    for (PyObject *bound : {slice->start, slice->stop, slice->step}) {
+        is_known &= bound == Py_None || PyLong_CheckExact(bound);
+        if (is_known) add(bound);
+    }
 }
 
 void CallKey::add_float(double value) {

@@ -24,15 +24,20 @@ struct ArrayTypes {
     py::object seed;                 // Seed: `dtype`, `array(queue)`; its value is not in keys
     // tree.opened: class, metadata, children and order of a container such as a module, or None.
     py::object opened;
+    py::object dtype_name;  // dtype_name(array): the dtype of recorded values
     // Arguments of usm_ndarray's constructor. Not a static variable: its initialization may let
     // another thread run, which would wait for it.
     py::tuple keywords = py::make_tuple("dtype", "buffer", "strides");
     Py_ssize_t array_slot = slot_offset(ndarray, "_array_obj");
     RecordedSlots slots{recorded};
+    py::dict dtype_names;  // by NumPy's number of the dtype
 
     // Converts between dpnp.ndarray and usm_ndarray; dpnp's own function for it is in Python.
     py::object array_of(py::handle ndarray) const;
     py::object wrapped(const py::object &array) const;
+    // Shape, dtype and strides of an array as a recorded value has them; null if Python must read
+    // them.
+    py::object described(py::handle ndarray) const;
     // The class of results; the first one if there are no inputs, whose rank is past the end.
     py::handle memory_of(size_t rank) const { return memory[rank < memory.size() ? rank : 0]; }
 };
@@ -91,7 +96,8 @@ class CallKey {
     void add_seed(py::handle value);
     bool add_container(py::handle value);  // false if it is none
     void add_fixed(py::handle value);      // strings and integers, also in tuples
-    bool add_scalar(py::handle value);     // of NumPy, or an array without axes; else false
+    void add_slice(py::handle value);
+    bool add_scalar(py::handle value);  // of NumPy, or an array without axes; else false
     void add_carried(py::handle value);
     void add_frozen(py::handle value);
     void add_recorded(py::handle value);

@@ -158,6 +158,26 @@ void CallTable::remember_run(CallPoint &point, py::handle subject, py::handle ar
     remember_recorded(point, key_of(subject, args, kwargs, py::none(), true), std::move(call));
 }
 
+py::object CallTable::argument(py::handle run, py::handle value, py::handle marks) const {
+    return recorded_argument(types, run, value, marks);
+}
+
+py::object CallTable::capture(py::handle subject, py::handle run, py::handle value,
+                              py::handle marks) const {
+    CallKey key(types);
+    key.add_identity(subject);
+    key.add(value);
+    return repeat_capture(types, key, run, value, marks);
+}
+
+void CallTable::remember_capture(CallPoint &point, py::handle subject, py::handle value,
+                                 RecordedCall call) const {
+    CallKey key(types, true);
+    key.add_identity(subject);
+    key.add(value);
+    sycl_dnn::remember_capture(point, std::move(key), std::move(call));
+}
+
 std::vector<py::object> CallTable::used() {
     std::vector<entry *> used_entries;
     for (const auto &[bytes, e] : entries)

@@ -46,6 +46,13 @@ class CallTable {
     // Adds a call over values of a run to the point where it was made.
     void remember_run(CallPoint &point, py::handle subject, py::handle args, py::handle kwargs,
                       RecordedCall call) const;
+    // The values of arrays that a function is given, and captures; NotImplemented if Python must
+    // make them.
+    py::object argument(py::handle run, py::handle value, py::handle marks) const;
+    py::object capture(py::handle subject, py::handle run, py::handle value,
+                       py::handle marks) const;
+    void remember_capture(CallPoint &point, py::handle subject, py::handle value,
+                          RecordedCall call) const;
     // The keys of plans used since the last call of this function, in order.
     std::vector<py::object> used();
     void forget_dropped();

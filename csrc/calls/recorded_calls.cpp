@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calls/recorded_calls.hpp"
 
+#include "base/dpctl_api.hpp"
 #include "base/fast_method.hpp"
 
 namespace sycl_dnn {
@@ -52,6 +53,46 @@ py::object repeat_recorded(const ArrayTypes &types, const CallKey &key, const py
     py::object marks = marks_of(types, args[0]);
     run.viewed.add(py::int_(reinterpret_cast<uintptr_t>(marks.ptr())));
     return new_value(types, key.recording, run.seen, call->description, std::move(marks));
+}
+
+py::object recorded_argument(const ArrayTypes &types, py::handle run_object, py::handle value,
+                             py::handle marks) {
+    const auto missed = py::reinterpret_borrow<py::object>(Py_NotImplemented);
+    if (!py::type::handle_of(value).is(types.ndarray)) return missed;
+    const py::object description = types.described(value);
+    if (!description) return missed;
+    auto &run = run_object.cast<RecordedRun &>();
+    if (!run.queue) {
+        const py::object array = types.array_of(value);
+        run.queue = buffer_of(usm_array(array, types.usm_ndarray)->base).queue;
+    }
+    return new_value(types, py::reinterpret_borrow<py::object>(run_object), run.seen, description,
+                     py::reinterpret_borrow<py::object>(marks));
+}
+
+py::object repeat_capture(const ArrayTypes &types, const CallKey &key, py::handle run_object,
+                          py::handle value, py::handle marks) {
+    const auto missed = py::reinterpret_borrow<py::object>(Py_NotImplemented);
+    auto &run = run_object.cast<RecordedRun &>();
+    if (!key.is_known || key.queue != run.queue || run.is_traced || run.point.is_none())
+        return missed;
+    const auto &point = run.point.cast<const CallPoint &>();
+    const auto position = point.next.find(key.bytes);
+    if (position == point.next.end()) return missed;
+    const std::shared_ptr<RecordedCall> call = position->second;
+    const auto owner = py::reinterpret_borrow<py::object>(run_object);
+    run.calls.append(py::make_tuple(call->body, py::make_tuple(owner, run.held.size()), py::dict(),
+                                    call->settings, run.seen.size()));
+    run.held.append(value);
+    run.point = call->after;
+    return new_value(types, owner, run.seen, call->description,
+                     py::reinterpret_borrow<py::object>(marks));
+}
+
+void remember_capture(CallPoint &point, CallKey &&key, RecordedCall call) {
+    if (!key.is_known) return;
+    call.holds = std::move(key.holds);
+    point.next[key.bytes] = std::make_shared<RecordedCall>(std::move(call));
 }
 
 void remember_recorded(CallPoint &point, CallKey &&key, RecordedCall call) {

@@ -33,8 +33,9 @@ class CallPoint {
 class RecordedRun {
   public:
     py::object point = py::none();  // a CallPoint; None: the run cannot be recognized
-    py::list seen, calls;
-    py::set viewed;  // addresses of the lists of marks that views share
+    py::list seen, calls, held;
+    const void *queue = nullptr;  // dpctl's reference of an argument's
+    py::set viewed;               // addresses of the lists of marks that views share
     bool is_traced = false;
 };
 
@@ -42,7 +43,17 @@ class RecordedRun {
 py::object repeat_recorded(const ArrayTypes &types, const CallKey &key, const py::tuple &args,
                            const py::dict &kwargs);
 
+// The value of an array that a function is given; NotImplemented if Python must read it.
+py::object recorded_argument(const ArrayTypes &types, py::handle run, py::handle value,
+                             py::handle marks);
+
+// The value of an array that a function captures; NotImplemented if it is not known at this point.
+// `key` is that of the array.
+py::object repeat_capture(const ArrayTypes &types, const CallKey &key, py::handle run,
+                          py::handle value, py::handle marks);
+
 // Adds a call to the point where it was made.
 void remember_recorded(CallPoint &point, CallKey &&key, RecordedCall call);
+void remember_capture(CallPoint &point, CallKey &&key, RecordedCall call);
 
 }  // namespace sycl_dnn

@@ -30,9 +30,9 @@ class ArgumentMarks(OfCaller):
 
     __slots__ = ("has_gradient", "number", "original")
 
-    def __init__(self, number: int, original: Any = None) -> None:
+    def __init__(self, number: int, original: Any = None, has_gradient: bool = False) -> None:
         super().__init__()
-        self.number, self.original, self.has_gradient = number, original, False
+        self.number, self.original, self.has_gradient = number, original, has_gradient
 
     def written(self, value: Any, writer: str, result: Any) -> Any:
         """Let an argument, or a view of it, stand for ``result``, which a function writes to it.
@@ -74,14 +74,6 @@ def marked(run: Any, argument: Any, original: Any = None) -> Any:
     argument.marks = ArgumentMarks(len(run.given), original)
     run.given.append(argument)
     return argument
-
-
-def refuse_differentiated(args: Iterable[Any]) -> None:
-    """Refuse writes to arguments with gradients, as torch does for leaves."""
-    for leaf in tree.leaves(list(args)):
-        marks = getattr(leaf, "marks", None)
-        if isinstance(marks, ArgumentMarks):
-            marks.has_gradient = True
 
 
 def refuse_inner(args: Iterable[Any]) -> None:

@@ -16,7 +16,7 @@ from dpnp.exceptions import ExecutionPlacementError
 
 from sycl_dnn import tree
 from sycl_dnn._core import ArrayTypes
-from sycl_dnn.call.recorded_tensor import RecordedTensor
+from sycl_dnn.call.recorded_tensor import RecordedTensor, dtype_name
 from sycl_dnn.onednn.memory import KINDS
 from sycl_dnn.trace import allocation, nested_arguments
 from sycl_dnn.trace.array import Array
@@ -81,6 +81,7 @@ ARRAY_TYPES = ArrayTypes(
     recorded=RecordedTensor,
     seed=Seed,
     opened=tree.opened,
+    dtype_name=dtype_name,
 )
 #: The names of arrays in annotations.
 _ARRAYS = frozenset(("dpnp.ndarray", "ArrayLike", "Tensor", "Array"))

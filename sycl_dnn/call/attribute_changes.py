@@ -70,7 +70,8 @@ def _distinct_changes(changes: list[Any]) -> list[Any]:
 
 def watch(run: RunningFunction, originals: Any, copies: Any) -> None:
     """Let a run watch the modules among nested arguments and their copies over tensors."""
-    for module, copy in zip(_modules_in(originals), _modules_in(copies), strict=True):
+    modules = list(_modules_in(originals))
+    for module, copy in zip(modules, _modules_in(copies if modules else ()), strict=True):
         module._runs_as(copy, run)
 
 

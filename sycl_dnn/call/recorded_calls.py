@@ -10,6 +10,7 @@ can be out of date, and a captured array is an argument of the program like any 
 
 from __future__ import annotations
 
+import functools
 import types
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -31,13 +32,19 @@ from sycl_dnn.program.executable import Executable
 from sycl_dnn.program.segments import finalized, live_steps
 from sycl_dnn.trace import nested_arguments, policy
 from sycl_dnn.trace.frozen import Frozen, Passed, Seed, argument_of
+from sycl_dnn.trace.indexing import taken
+from sycl_dnn.trace.module_arrays import ModuleArray, plain
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.refusals import VALUES
 from sycl_dnn.trace.trace_state import placement_error
 from sycl_dnn.trace.values import Tensor
 
+_calls = cache.plans.calls
+#: Keys of indexing and of captures in the table of calls.
+_ITEM, _CAPTURE = (taken, *policy.SOURCES), ("capture", *policy.SOURCES)
 #: Number of values of a float that are compiled in before it becomes an argument.
 _MAX_FLOATS = 3
+_INTEGERS = (np.dtype("int32"), np.dtype("int64"))
 
 
 class HeldPlan(Plan):
@@ -128,18 +135,36 @@ class Recording(RunningFunction):
         self._end: Point | None = None
         self._key: Any = None
         self._given: list[Any] = []
-        self.held: list[Any] = []
-        #: Results of the last call, and the number of calls.
+        #: Whether there are gradients of the next arguments.
+        self._has_gradient = False
+        #: Results of the last call.
         self._last: Results | None = None
-        self._n_calls = 0
         #: Number of values that the function has read.
         self.n_evaluated = 0
 
+    def arguments_of(self, args: Sequence[Any], kwargs: Any, wrt: Any) -> tuple[list[Any], Any]:
+        """Return the arguments of the call with a value for each array.
+
+        Those that ``wrt`` numbers, by default all of ``args``, have gradients: as the leaves of
+        torch, the function cannot write to them.
+        """
+        values = []
+        for number, value in enumerate(args):
+            self._has_gradient = wrt is None or number in wrt
+            values.append(nested_arguments.replaced(value, self.argument))
+        self._has_gradient = False
+        return values, nested_arguments.replaced(list(kwargs.values()), self.argument)
+
     def argument(self, value: Any, original: Any = None) -> RecordedTensor:
         """Return the value of the next array of the call."""
-        recorded = self.shown_as(described(value))
+        marks = argument_writes.ArgumentMarks(len(self.given), None, self._has_gradient)
+        recorded = _calls.argument(self, value, marks)
+        if recorded is NotImplemented:
+            recorded = self.shown_as(described(value))
+            recorded.marks = marks
         self._given.append(value)
-        return argument_writes.marked(self, recorded)  # type: ignore[no-any-return]
+        self.given.append(recorded)
+        return recorded  # type: ignore[no-any-return]
 
     # --- Calls
 
@@ -148,6 +173,7 @@ class Recording(RunningFunction):
         """The trace; from here on all is recorded there, too."""
         if self.traced is None:
             self.traced, self.is_traced = Trace(self.engine, training=True), True
+            self.traced.fuses_kernels = self.policy.kernels != "never"
             for value in self._given:
                 self._note(self.traced.described(argument_of(self.traced, value)))
             self._repeat_calls()
@@ -210,7 +236,6 @@ class Recording(RunningFunction):
 
     def _noted(self, results: Results) -> Any:
         self._last = results
-        self._n_calls += 1
         return results.build(self)
 
     def called(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -253,17 +278,41 @@ class Recording(RunningFunction):
             known_result = cache.plans.calls.call(function.subject(), args, kwargs, None)
             if known_result is not NotImplemented:
                 return known_result
-        before, n_before = self.point, self._n_calls
-        result = function.run(args, kwargs, out)
-        results = self._last
-        if before is None or self.point is None or out is not None or results is None:
+        if out is not None:
+            return function.run(args, kwargs, out)
+        noted = self._noting(function.subject(), args, kwargs)
+        return noted(function.run(args, kwargs, out), function.repeated, function.is_view)
+
+    def _noting(self, subject: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Return what adds a call that follows to the table of calls, if it is the only one."""
+        before, n_calls, n_evaluated = self.point, len(self.calls), self.n_evaluated
+
+        def noted(result: Any, body: Any, is_view: bool) -> Any:
+            n_new, results, after = len(self.calls) - n_calls, self._last, self.point
+            if before is None or after is None or n_new != 1 or self.n_evaluated != n_evaluated:
+                return result
+            if results is not None:
+                _calls.remember_run(
+                    before, subject, args, kwargs, body, policy.current(), results.single, results,
+                    is_view, after,
+                )  # fmt: skip
             return result
-        if self._n_calls == n_before + 1:
-            cache.plans.calls.remember_run(
-                before, function.subject(), args, kwargs, function.repeated, policy.current(),
-                results.single, results, function.is_view, self.point,
-            )  # fmt: skip
-        return result
+
+        return noted
+
+    def item(self, tensor: RecordedTensor, key: Any) -> Any:
+        """Return ``tensor[key]``."""
+        args = (tensor, key)
+        result = _calls.call(_ITEM, args, {}, None)
+        if result is not NotImplemented:
+            return result
+        items = key if type(key) is tuple else (key,)
+        if any(map(_is_index_array, items)):
+            items = tuple([self.capture(plain(v)) if _is_index_array(v) else v for v in items])
+            return self.item(tensor, items)
+        noted = self._noting(_ITEM, args, {})
+        result = taken(tensor, key)
+        return noted(result, taken, getattr(result, "marks", None) is tensor.marks)
 
     def capture(self, value: Any) -> RecordedTensor:
         """Return the value of an array that the function refers to itself."""
@@ -273,21 +322,29 @@ class Recording(RunningFunction):
         return super().capture(value)
 
     def _captured_as(self, value: Any) -> RecordedTensor:
+        known_value = NotImplemented
+        if not self.has_returned:
+            known_value = _calls.capture(_CAPTURE, self, value, [])
+        if known_value is not NotImplemented:
+            return known_value  # type: ignore[no-any-return]
         array = value.get_array() if hasattr(value, "get_array") else value
         if getattr(array, "sycl_queue", self.queue) != self.queue:
             raise placement_error(array.sycl_queue, self.queue)
         if self.has_returned:  # a rule of the user's, which later runs do not call
             self._end = None
-        number = len(self.held)
+        number, before = len(self.held), self.point
         self.held.append(value)
         is_plain = type(value) is dpnp.ndarray
         kind = (array.shape, array.strides, array.dtype) if is_plain else Collected().token(value)
-
-        def body() -> Tensor:
-            trace = self.trace
-            return trace.capture_as(HeldArray(number), lambda: argument_of(trace, value))
-
-        return self.joined(("capture", kind), body, (), {})  # type: ignore[no-any-return]
+        body = functools.partial(_held_value, self, number)
+        captured = self.joined(("capture", kind), body, (), {})
+        results, after = self._last, self.point
+        if is_plain and before and after and results and results.single:
+            _calls.remember_capture(
+                before, _CAPTURE, value, _held_value, policy.current(), results.single, results,
+                after,
+            )  # fmt: skip
+        return captured  # type: ignore[no-any-return]
 
     # --- Plans
 
@@ -355,6 +412,17 @@ class Recording(RunningFunction):
             return token(self, function)
         except (Unknown, RecursionError):
             return object()
+
+
+def _held_value(run: Recording, number: int) -> Tensor:
+    """Return the tensor of an array that a run has captured, on its trace."""
+    trace, value = run.trace, run.held[number]
+    return trace.capture_as(HeldArray(number), lambda: argument_of(trace, value))
+
+
+def _is_index_array(item: Any) -> bool:
+    """Whether an item of a key is an array of integers that the function refers to itself."""
+    return type(item) in (dpnp.ndarray, ModuleArray) and item.dtype in _INTEGERS
 
 
 def _without_updates(trace: Trace, tensor: Tensor, name: str) -> list[Any]:

@@ -58,6 +58,9 @@ class RecordedTensor(Tensor):
         """Whether it is an array of the caller's, or a view of one."""
         return isinstance(self.marks, OfCaller)
 
+    def __getitem__(self, key: Any) -> Any:
+        return self.trace.item(self, key)
+
     def as_it_is(self) -> RecordedTensor:
         """Return a tensor that retains these values if this one is reassigned."""
         return RecordedTensor(self._recording, self.number, self.shape, self.dtype, self.strides)
@@ -105,7 +108,12 @@ def described(value: Any) -> tuple[Any, ...]:
 
 
 def _facts(array: Any) -> tuple[Any, ...]:
+    return (array.shape, dtype_name(array), array.strides)
+
+
+def dtype_name(array: Any) -> dtypes.DtypeName:
+    """Return the dtype of an array as tensors have it."""
     name = _names.get(array.dtype)
     if name is None:
         name = _names[array.dtype] = dtypes.DtypeName(dtypes.name_of(array.dtype))
-    return (array.shape, name, array.strides)
+    return name

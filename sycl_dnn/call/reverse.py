@@ -22,6 +22,7 @@ from sycl_dnn.call.capturing import numbered
 from sycl_dnn.call.code_facts import is_library
 from sycl_dnn.call.debugging import checked_for_nans
 from sycl_dnn.call.operation import F, R, UserFunction
+from sycl_dnn.call.paused_collection import paused_collection
 from sycl_dnn.call.placed_call import PlacedCall
 from sycl_dnn.call.pullback import Differential, Pullback
 from sycl_dnn.call.recorded_calls import Recording
@@ -250,15 +251,10 @@ def _record_user_function(
     """Run a user's function; return its plan, captures, whether it was cached, changes."""
     recording = Recording(start, placed)
     try:
-        traced_args, values = nested_arguments.replaced(
-            [list(request.args), list(request.kwargs.values())], recording.argument
-        )
+        traced_args, values = recording.arguments_of(request.args, request.kwargs, request.wrt)
         if placed.call.numbers:
             traced_args, values = numbered(recording, [traced_args, values], static)
         traced_kwargs = dict(zip(request.kwargs, values, strict=True))
-        argument_writes.refuse_differentiated(
-            traced_args if request.wrt is None else [traced_args[i] for i in request.wrt]
-        )
         watch(recording, [*request.args, *request.kwargs.values()], [*traced_args, *values])
         with running(recording):
             result = recording.returned(request.function(*traced_args, **traced_kwargs))
@@ -291,8 +287,9 @@ def _traced(request: Request, recording: Recording, args: Any, result: Any) -> D
     recording.has_returned = True
     args, result = (recording.hidden(v) for v in (args, result))
     name = subjects.name_of(request.function, "vjp")
-    both = Differentiated(trace, name, result, args, request.wrt, request.has_aux)
-    return Differential(both, True)
+    with paused_collection():
+        both = Differentiated(trace, name, result, args, request.wrt, request.has_aux)
+        return Differential(both, True)
 
 
 # --- ``grad`` and ``value_and_grad``: gradients of functions with a scalar result
@@ -475,7 +472,7 @@ def _check_value(name: str, result: Any, has_aux: bool) -> None:
         raise ValueError(
             f"{name}: the function must return an array of one element, got shape {value.shape}"
         )
-    if not dtypes.is_float(str(value.dtype)):
+    if not dtypes.is_float(dtypes.name_of(value.dtype)):
         raise TypeError(
             f"{name}: the function must return a floating-point number, got {value.dtype}"
         )

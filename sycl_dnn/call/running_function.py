@@ -27,7 +27,7 @@ from sycl_dnn.program.place import place_of
 from sycl_dnn.program.segments import finalized, live_steps
 from sycl_dnn.trace import nested_arguments, policy
 from sycl_dnn.trace.frozen import Seed, argument_of
-from sycl_dnn.trace.indexing import put
+from sycl_dnn.trace.indexing import put, taken
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.torch_methods import overwritten, unspoilt
 from sycl_dnn.trace.trace_state import TraceState, running, running_trace
@@ -169,6 +169,10 @@ class RunningFunction(RecordedRun):
         """Do as ``tensor[key] = value``."""
         if not written_views.is_written_part(self, tensor, key, value):
             overwritten(tensor, ASSIGNMENT, put(tensor, key, value))
+
+    def item(self, tensor: RecordedTensor, key: Any) -> Any:
+        """Return ``tensor[key]``."""
+        return taken(tensor, key)
 
     def restore(self, tensor: RecordedTensor, argument: RecordedTensor) -> None:
         """Let a tensor stand for the argument again that it was, whose memory is updated."""
@@ -385,6 +389,8 @@ class RunningFunction(RecordedRun):
     def end(self) -> None:
         """End the run: its values cannot be used any more."""
         self.is_ended, self.represented = True, {}
+        for tensor in self.given:  # marks refer to the modules that hold the tensors
+            tensor.marks = []
         self.seen, self._real, self.calls, self._captured = [], [], [], {}
         self.origins, self.views, self.fresh = {}, set(), {}
         for watched in reversed(self.watched):

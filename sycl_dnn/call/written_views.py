@@ -18,13 +18,15 @@ from sycl_dnn.call.recorded_tensor import RecordedTensor
 from sycl_dnn.onednn.dtypes import is_complex
 from sycl_dnn.trace import functions, gradients
 from sycl_dnn.trace.cloning import clone_of
-from sycl_dnn.trace.indexing import full_key, numbers_of, taken_from
+from sycl_dnn.trace.indexing import full_key, numbers_of, taken, taken_from
 from sycl_dnn.trace.torch_methods import VIEWS, unspoilt
 from sycl_dnn.trace.values import alias
 from sycl_dnn.trace.write_marks import ASSIGNMENT, ReadAfterWrite
 
 #: Views of which several elements are the same one in memory.
 _REPEATING = frozenset(("broadcast_to", "expand"))
+#: ``x[key]``, of a key as it is, and of one with an item for each axis.
+_INDEXING = (taken, taken_from)
 #: Functions that return a copy in torch where the strides require it; ``x.view`` never does.
 _COPYING = frozenset(("flatten", "reshape"))
 
@@ -149,7 +151,7 @@ def _shares_memory(recording: Any, origin: Origin, view: RecordedTensor) -> bool
     """Whether writes to a view certainly change its source in torch."""
     if origin.name in _COPYING:
         return id(view) in recording.views
-    return origin.name in VIEWS or origin.body in (taken_from, gradients.stop)
+    return origin.name in VIEWS or origin.body in (*_INDEXING, gradients.stop)
 
 
 def _replaced(source: Any, value: Any) -> Any:
@@ -220,7 +222,9 @@ def is_written_part(recording: Any, x: RecordedTensor, key: Any, value: Any) -> 
     if value.__class__ is not RecordedTensor or value.marks is not x.marks:
         return False
     origin = origin_of(recording, value)
-    if origin is None or origin.source is not x or origin.body is not taken_from:
+    if origin is None or origin.source is not x or origin.body not in _INDEXING:
         return False
     items = full_key(x, key)
-    return not any(hasattr(item, "shape") for item in items) and items == origin.args[1]
+    if any(hasattr(item, "shape") for item in items):
+        return False
+    return items == full_key(x, origin.args[1])

@@ -17,12 +17,12 @@ from sycl_dnn.call.attribute_changes import Undeclared
 from sycl_dnn.call.cache import CacheInfo, Plans, misses_of, specialised
 from sycl_dnn.call.captures import Captures, Check
 from sycl_dnn.call.capturing import numbered
+from sycl_dnn.call.paused_collection import paused_collection
 from sycl_dnn.call.placed_call import PlacedCall
 from sycl_dnn.compiler import kept_programs
 from sycl_dnn.compiler.constant_values import Pool
 from sycl_dnn.compiler.kept_graphs import Rewritten
 from sycl_dnn.compiler.lowering import Held, Lowered, rewritten, targets_of, traced
-from sycl_dnn.compiler.paused_collection import paused_collection
 from sycl_dnn.compiler.tracing import CompileTrace, UpdatesCaptured
 from sycl_dnn.errors import Unimplemented
 from sycl_dnn.program.donation import are_alone

@@ -69,9 +69,9 @@ def note(form: Any, arguments: list[Any]) -> None:
 def _parameters(leaves: list[Any], form: Any, is_readable: bool) -> dict[int, tuple[str, bool]]:
     """Return the paths of a module's trainable parameters by id, unless they are traced."""
     return {
-        id(v): (name, is_readable)
-        for v, name, is_constant in zip(leaves, form.names, form.constants, strict=True)
-        if not (is_constant or isinstance(v, Tensor))
+        id(leaves[i]): (name, is_readable)
+        for i, name in form.trainable.items()
+        if not isinstance(leaves[i], Tensor)
     }
 
 

@@ -37,8 +37,9 @@ def forward(module: Any, *args: Any, **kwargs: Any) -> Any:
 
 def _returned(module: Any, result: Any) -> Any:
     """Return the result of a forward; refuse tensors that torch would have overwritten."""
-    for leaf in tree.leaves(result):
-        unspoilt(f"{type(module).__name__}.forward", leaf)
+    for leaf in (result,) if isinstance(result, Tensor) else tree.leaves(result):
+        if getattr(leaf, "marks", None):
+            unspoilt(f"{type(module).__name__}.forward", leaf)
     return result
 
 

@@ -206,8 +206,9 @@ class Module(ModuleState):
     def __getattr__(self, name: str) -> Any:
         attrs = self.__dict__
         for group in _GROUPS:
-            if group in attrs and name in attrs[group]:
-                return self._handed(name, attrs[group][name])
+            values = attrs.get(group, ())
+            if name in values:
+                return self._handed(name, values[name])
         if name in attrs.get("_returned", ()):
             return written_attributes.returned(self, name)
         if "_parameters" not in attrs:

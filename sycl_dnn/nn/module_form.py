@@ -57,8 +57,9 @@ class Form:
     """Everything in a module except its arrays; equal forms compute the same."""
 
     __slots__ = (
-        "_hash", "_sycl_dnn_serial", "attributes", "constants", "held", "is_opaque", "is_simple",
-        "is_written", "key", "names", "nodes", "root",
+        "_hash", "_sycl_dnn_serial", "attributes", "constants", "has_assigned", "held",
+        "holds_nothing", "is_opaque", "is_simple", "is_written", "key", "names", "nodes", "places",
+        "root", "trainable",
     )  # fmt: skip
 
     def __init__(self, walk: Any) -> None:
@@ -67,6 +68,8 @@ class Form:
         #: The path of each leaf, and whether it is anything but a trainable parameter.
         self.names = tuple(walk.names)
         self.constants = tuple(walk.constants)
+        #: By number: the paths of the trainable parameters.
+        self.trainable = {i: name for i, name in enumerate(self.names) if not self.constants[i]}
         self.nodes = tuple(walk.nodes)
         #: Leaves that are attributes of modules and held in lists or objects as well.
         self.attributes = frozenset(walk.held_leaves).intersection(
@@ -75,12 +78,20 @@ class Form:
         #: User functions and objects that the modules call.
         self.held = tuple(walk.held)
         self.is_written = walk.is_written
+        #: Whether functions have assigned attributes of the modules.
+        self.has_assigned = any(
+            node.fixed.get("_written") or node.fixed["_returned"] for node in self.nodes
+        )
         #: Whether copies share objects that may lead to the module itself.
         self.is_opaque = walk.is_opaque
         #: Whether the form of a copy is known without another walk.
         self.is_simple = (
             walk.is_lasting and not walk.is_opaque and not any(node.makers for node in self.nodes)
         )
+        #: Whether it is known that copies of a simple form hold nothing that changes in place.
+        self.holds_nothing = False
+        #: Of a simple form: number of the module, group and name of each leaf.
+        self.places = _places(self.nodes) if self.is_simple else []
         self._hash = hash((self.key, self.constants))
         #: A number that no other form has: it stands for the form in ``_core.CallTable``.
         self._sycl_dnn_serial = next(_SERIALS)
@@ -104,3 +115,13 @@ class Form:
         """Return for each leaf whether it is a parameter, trainable or frozen."""
         indices = {number for node in self.nodes for number in node.parameters.values()}
         return [number in indices for number in range(len(self.names))]
+
+
+def _places(nodes: Sequence[Node]) -> list[tuple[int, str, str]]:
+    places: dict[int, tuple[int, str, str]] = {}
+    for index, node in enumerate(nodes):
+        for numbers, group in ((node.parameters, "_parameters"), (node.buffers, "_buffers")):
+            for name, number in numbers.items():
+                if number is not None:
+                    places.setdefault(number, (index, group, name))
+    return [places[number] for number in range(len(places))]

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sycl_dnn import tree
+from sycl_dnn._core import new_modules
 from sycl_dnn.call import arguments
 from sycl_dnn.nn import bypassed, held_objects
 from sycl_dnn.nn.container_contents import PLAIN, add_attributes, attributes_of, content_of, copied
@@ -401,26 +402,22 @@ def unflatten(form: Form, leaves: Iterable[Any]) -> Any:
     is_traced = any(isinstance(v, Tensor) for v in leaf_values)
     if is_traced:
         bypassed.note(form, leaf_values)
-    modules = [object.__new__(node.kind) for node in form.nodes]
-    copies = Copies(leaf_values, modules, form.attributes)
-    for module, node in zip(modules, form.nodes, strict=True):
-        attrs = module.__dict__
-        attrs.update(node.fixed)
-        for name, maker in node.makers.items():
-            attrs[name] = maker(copies)
-        attrs["_parameters"] = _chosen(node.parameters, leaf_values)
-        attrs["_buffers"] = _chosen(node.buffers, leaf_values)
-        attrs["_modules"] = _chosen(node.modules, modules)
-        attrs["_frozen"], attrs["_transient"] = node.frozen, node.transient
-        attrs["_lent"] = {}
-        if is_traced:
-            attrs["_is_traced"] = True
+    modules = new_modules(form.nodes, leaf_values, is_traced)
     bypassed.copied(form, modules[0], is_traced)
+    if form.is_simple:
+        places = [(modules[i].__dict__[group], name) for i, group, name in form.places]
+        _cached_forms[modules[0]] = _CachedForm(_Epoch.count, form, places)
+    else:
+        _make_attributes(form, Copies(leaf_values, modules, form.attributes))
+    return modules[0]
+
+
+def _make_attributes(form: Form, copies: Copies) -> None:
+    """Give the modules of a new tree their hyper-parameters that are built from leaves."""
+    for module, node in zip(copies.modules, form.nodes, strict=True):
+        module.__dict__.update({name: maker(copies) for name, maker in node.makers.items()})
     if copies.lent:
         _record_lent(form, copies)
-    if form.is_simple:
-        _cached_forms[modules[0]] = _CachedForm(_Epoch.count, form, _places(form, modules))
-    return modules[0]
 
 
 def _record_lent(form: Form, copies: Copies) -> None:
@@ -429,23 +426,6 @@ def _record_lent(form: Form, copies: Copies) -> None:
         for name, number in (*node.parameters.items(), *node.buffers.items()):
             if number in copies.lent:
                 lend(module, name, copies.lent[number])
-
-
-def _places(form: Form, modules: Sequence[Any]) -> list[tuple[dict[str, Any], str]]:
-    places: dict[int, tuple[dict[str, Any], str]] = {}
-    for module, node in zip(modules, form.nodes, strict=True):
-        attrs = module.__dict__
-        for numbers, group in ((node.parameters, "_parameters"), (node.buffers, "_buffers")):
-            for name, number in numbers.items():
-                if number is not None:
-                    places.setdefault(number, (attrs[group], name))
-    return [places[i] for i in range(len(form.names))]
-
-
-def _chosen(numbers: dict[str, int | None], values: Sequence[Any]) -> dict[str, Any]:
-    return (
-        {name: None if n is None else values[n] for name, n in numbers.items()} if numbers else {}
-    )
 
 
 def replaced(value: Any, swap: Callable[[Any], Any]) -> Any:

@@ -166,7 +166,10 @@ def set_returned(module: Any, part: int, name: str, value: Any) -> None:
     if name in attrs:
         attrs.pop(name)
         module_tree.form_changed()
-    attrs.setdefault("_returned", Returned())[name] = nested_arguments.replaced(value, handed)
+    returned = attrs.setdefault("_returned", Returned())
+    if name not in returned:
+        module_tree.form_changed()
+    returned[name] = nested_arguments.replaced(value, handed)
 
 
 class Watched:
@@ -177,9 +180,11 @@ class Watched:
         self._assigned: dict[tuple[int, str], Any] = {}
         #: What a module without a copy had before.
         self._before: list[tuple[dict[str, Any], str, Any]] = []
-        if copy is not original:
+        _, form = module_tree.walked(original)
+        if copy is not original and form.has_assigned:
             self._capture_written(trace)
-        self._kept = kept_contents.kept(copy)
+        self._kept = [] if form.holds_nothing else kept_contents.kept(copy)
+        form.holds_nothing = form.is_simple and not (form.has_assigned or self._kept)
         shared = {id(entry.value): entry.value for entry in self._kept}
         self._pairs = shared | kept_contents.paired(original, copy) if shared else {}
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from sycl_dnn import functional as F
 from sycl_dnn import tree
-from sycl_dnn.compiler.paused_collection import paused_collection
+from sycl_dnn.call.paused_collection import paused_collection
 from sycl_dnn.device import default_queue
 from sycl_dnn.errors import InvalidArguments, UnsupportedOperator
 from sycl_dnn.nn import folded_calls

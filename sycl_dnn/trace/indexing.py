@@ -32,7 +32,7 @@ def taken(x: Any, key: Any) -> Any:
     items = full_key(x, key)
     trace = trace_of_leaves((x, *items))
     items = [trace.capture(item) if _is_captured(item) else item for item in items]
-    result = trace.joined(taken_from, taken_from, (x, items), {})
+    result = trace.joined(taken_from, taken_from, (x, tuple(items)), {})
     return result if any(map(_is_array, items)) else alias(x, result)
 
 
@@ -49,12 +49,12 @@ def full_key(x: Any, key: Any) -> list[Any]:
     return _full_key(expanded, len(x.shape))
 
 
-def taken_from(x: Any, items: list[Any]) -> Any:
+def taken_from(x: Any, items: Sequence[Any]) -> Any:
     """Return ``x`` by a key with an item for each axis, and None for each new one."""
     return (_gathered if any(map(_is_array, items)) else _sliced)(x, items)
 
 
-def _sliced(x: Any, items: list[Any]) -> Any:
+def _sliced(x: Any, items: Sequence[Any]) -> Any:
     """Return ``x`` with numbers, slices and None as index."""
     from sycl_dnn.trace import views
 
@@ -170,7 +170,7 @@ def _number(item: Any) -> int:
         ) from None
 
 
-def _gathered(x: Any, items: list[Any]) -> Any:
+def _gathered(x: Any, items: Sequence[Any]) -> Any:
     """Return ``x`` where some items are arrays of integers; all others come first, as in dpnp."""
     sliced = _sliced(x, [slice(None) if _is_array(item) else item for item in items])
     keys = [item for item in items if not isinstance(item, int)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python's garbage collector, paused while a function is compiled."""
+"""Python's garbage collector, paused while a function is compiled or traced for a gradient."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import pytest
 
 import sycl_dnn
 from sycl_dnn import functional as F
-from sycl_dnn.compiler.paused_collection import paused_collection
+from sycl_dnn.call.paused_collection import paused_collection
 
 
 @pytest.fixture(autouse=True)
