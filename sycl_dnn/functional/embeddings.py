@@ -39,13 +39,17 @@ from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import reshape
 
 _INDICES = ("int32", "int64")
+_of_first = lambda inputs: (inputs[0].shape, inputs[0].dtype)  # noqa: E731
 #: Averages of a gradient, whose derivative is that of the sums, as in torch: values know no counts.
-_AVERAGES = Operation(
-    "averages",
-    lambda inputs: (inputs[0].shape, inputs[0].dtype),
-    lambda node, g: [g, None],
+_AVERAGES: Operation = Operation(
+    "averages", _of_first, lambda node, g: [_SUMMANDS(g, node.inputs[1]), None],
     definition=lambda sums, counts: sums / counts,
-)
+)  # fmt: skip
+#: That derivative: a tangent as it is, whose gradient is averaged again.
+_SUMMANDS: Operation = Operation(
+    "summands", _of_first, lambda node, g: [_AVERAGES(g, node.inputs[1]), None],
+    definition=lambda tangents, counts: tangents,
+)  # fmt: skip
 
 
 def _rows(input: Tensor, weight: Tensor, padding_idx: int | None, by_frequency: bool) -> Tensor:

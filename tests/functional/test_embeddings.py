@@ -215,5 +215,7 @@ def test_counts_scale_gradients_and_not_tangents():
     table, tangent = F.zeros(3, 1), F.tensor([[1.0], [2.0], [3.0]])
     _, found = sycl_dnn.jvp(rows, (table,), (tangent,))
     assert found.tolist() == [[1], [3], [3]]
+    total = lambda t: F.sum(sycl_dnn.jvp(rows, (table,), (t,))[1])  # noqa: E731
+    assert sycl_dnn.grad(total)(tangent).tolist() == [[1], [0], [1]]  # as torch's
     _, pullback = sycl_dnn.vjp(rows, table)
     assert pullback(F.ones(3, 1))[0].tolist() == [[1], [0], [1]]
