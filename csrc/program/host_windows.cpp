@@ -280,8 +280,11 @@ void average_windows(const HostSequence::operation &o, float *const *arrays) {
                [&](const float *x, int64_t step, int64_t pixels, const int64_t *starts,
                    const int64_t *, int64_t count, float *y) {
                    float *factors = scratch(0, n).data();
-                   std::fill_n(factors, n, 1.0f / (o.numbers[0] ? w.n_pixels() : count));
+                   std::fill_n(factors, n, 1.0f);
                    sum(x, step, pixels, starts, factors, same.data(), count, n, nullptr, y);
+                   // Sums overflow as in PyTorch.
+                   const auto divisor = static_cast<float>(o.numbers[0] ? w.n_pixels() : count);
+                   for (int64_t i = 0; i < pixels * n; ++i) y[i] /= divisor;
                });
 }
 

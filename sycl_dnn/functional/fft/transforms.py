@@ -57,30 +57,33 @@ def _recorded(
     return x.trace.array_call(call, [x], [Out(shape, dtype)], rule)[0]
 
 
+#: Elements up to which results that are not scaled are computed in float64.
+_MAX_IN_DOUBLE = 1 << 12
+
+
 def _by_numpy(name: str, norm: str, axes: tuple[int, ...] = (), **options: Any) -> Any:
     """Return a function of ``numpy.fft``.
 
-    It takes five times as long along other axes than the last one, and eight times as long if it
-    does not scale the result.
+    It takes five times as long along other axes than the last one, and, since it computes in
+    float64 then, eight times as long if it does not scale the result.
     """
     axes = axes or (options.pop("axis"),)
     is_unscaled = norm == ("forward" if name.startswith("i") else "backward")
-    options["norm"] = ADJOINT[norm] if is_unscaled else norm
 
-    def scaled(result: np.ndarray, size: int) -> np.ndarray:
-        if is_unscaled:
-            result *= size
+    def called(function: str, a: np.ndarray, size: int, **where: Any) -> np.ndarray:
+        if not is_unscaled or a.size <= _MAX_IN_DOUBLE:
+            return getattr(np.fft, function)(a, norm=norm, **where, **options)
+        result = getattr(np.fft, function)(a, norm=ADJOINT[norm], **where, **options)
+        result *= size
         return result
 
     def of_several(a: np.ndarray) -> np.ndarray:
-        size = math.prod(a.shape[axis] for axis in axes)
-        return scaled(getattr(np.fft, name)(a, axes=axes, **options), size)
+        return called(name, a, math.prod(a.shape[axis] for axis in axes), axes=axes)
 
     def of_one(a: np.ndarray) -> np.ndarray:
         rows = np.ascontiguousarray(np.moveaxis(a, axes[0], -1))
         size = rows.shape[-1] if name != "irfft" else int(options["n"])
-        result = scaled(getattr(np.fft, name.removesuffix("n"))(rows, **options), size)
-        return np.moveaxis(result, -1, axes[0])
+        return np.moveaxis(called(name.removesuffix("n"), rows, size), -1, axes[0])
 
     return of_several if len(axes) > 1 else of_one
 
