@@ -227,6 +227,7 @@ CASES = {
 #: Covered by the cases of what they are a part of, or with nothing to differentiate.
 WITHOUT_A_CASE = {
     "averages",
+    "summands",
     "leaf",
     "number",
     "norm",
