@@ -79,42 +79,36 @@ def gradient(
 
 
 def _slopes(x: Any, dim: int, spacing: Any, edge_order: int) -> Any:
-    n, is_uniform = x.shape[dim], isinstance(spacing, (int, float))
+    n, is_uniform, dtype = x.shape[dim], isinstance(spacing, (int, float)), str(x.dtype)
     if n <= edge_order:
         raise ValueError(f"gradient: axis {dim} must have over {edge_order} values, got {n}")
     if not is_uniform and tuple(spacing.shape) != (n,):
         raise ValueError(f"gradient: spacing must have shape ({n},), got {tuple(spacing.shape)}")
-    dtype = str(x.dtype)
-    steps = (
-        F.full((n - 1,), spacing, dtype=dtype, device=x.device)
-        if is_uniform
-        else F.astype(F.diff(spacing), dtype)
-    )
-    steps = F.reshape(steps, (n - 1,) + (1,) * (x.ndim - 1 - dim))
-
-    def part(of: Any, start: int, length: int) -> Any:
-        return F.narrow(of, dim if of is not steps else 0, start, length)
-
-    between = F.div(F.sub(part(x, 1, n - 1), part(x, 0, n - 1)), steps)
-    first, last = part(between, 0, 1), part(between, n - 2, 1)
-    if edge_order == 2:
-        first, last = (
-            F.add(end, F.mul(F.sub(end, part(between, i, 1)), _share(part(steps, j, 1), other)))
-            for end, i, j, other in (
-                (first, 1, 0, part(steps, 1, 1)), (last, n - 3, n - 2, part(steps, n - 3, 1)),
-            )
-        )  # fmt: skip
-    before, after = part(steps, 0, n - 2), part(steps, 1, n - 2)
     if is_uniform:
+        steps = F.full((n - 1,), spacing, dtype=dtype, device=x.device)
+    else:
+        steps = F.astype(F.diff(spacing), dtype)
+    steps = F.reshape(steps, [n - 1 if axis == dim else 1 for axis in range(x.ndim)])
+
+    def part(of: Any, start: int, length: int = 1) -> Any:
+        return F.narrow(of, dim, start, length)
+
+    slopes = F.div(F.sub(part(x, 1, n - 1), part(x, 0, n - 1)), steps)
+
+    def end(at: int, neighbor: int) -> Any:
+        slope, step = part(slopes, at), part(steps, at)
+        if edge_order == 1:
+            return slope
+        share = F.div(step, F.add(step, part(steps, neighbor)))
+        return F.add(slope, F.mul(F.sub(slope, part(slopes, neighbor)), share))
+
+    if is_uniform:  # the value in between has no weight, even if it is not finite
         inner = F.div(F.sub(part(x, 2, n - 2), part(x, 0, n - 2)), 2.0 * spacing)
     else:
-        left, right = part(between, 0, n - 2), part(between, 1, n - 2)
-        inner = F.div(F.add(F.mul(left, after), F.mul(right, before)), F.add(before, after))
-    return F.cat([first, inner, last], dim)
-
-
-def _share(step: Any, other: Any) -> Any:
-    return F.div(step, F.add(step, other))
+        before, after = part(steps, 0, n - 2), part(steps, 1, n - 2)
+        weighted = F.mul(part(slopes, 0, n - 2), after), F.mul(part(slopes, 1, n - 2), before)
+        inner = F.div(F.add(*weighted), F.add(before, after))
+    return F.cat([end(0, 1), inner, end(n - 2, n - 3)], dim)
 
 
 trapz = trapezoid

@@ -48,7 +48,29 @@ def renorm(input: Any, p: float, dim: int, maxnorm: float) -> Any:
 
 
 def pdist(input: Any, p: float = 2.0) -> Any:
-    """Return the p-norms of the differences of all pairs of rows, (n * (n - 1) / 2,)."""
+    """Return the p-norms of the differences of all pairs of rows.
+
+    Parameters
+    ----------
+    input : array (n, d)
+        Floating point.
+    p : float
+        Order of the norm, not negative.
+
+    Returns
+    -------
+    array (n * (n - 1) / 2,)
+        dtype of ``input``: pairs (0, 1), (0, 2), ... (1, 2), ...
+
+    Raises
+    ------
+    ValueError
+        ``input`` has another number of axes, or ``p`` is negative.
+
+    Notes
+    -----
+    Differentiable to any order. Source: ``torch.pdist``.
+    """
     if input.ndim != 2:
         raise ValueError(f"pdist: input must have 2 axes, got shape {tuple(input.shape)}")
     if not p >= 0:

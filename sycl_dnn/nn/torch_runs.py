@@ -83,12 +83,35 @@ def unique_consecutive(
 
 
 def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
-    """Return all combinations of ``r`` elements of a vector, as rows."""
-    if input.ndim != 1 or r < 0:
-        raise ValueError(
-            f"combinations: input must have 1 axis and r not be negative, got "
-            f"{tuple(input.shape)}, {r}"
-        )
+    """Return all combinations of ``r`` elements of a vector, as rows.
+
+    Parameters
+    ----------
+    input : array (n,)
+        Any dtype.
+    r : int
+        Not negative.
+    with_replacement : bool
+        Whether an element may occur several times in a row.
+
+    Returns
+    -------
+    array (number of combinations, r), or (0,) if ``r`` is 0
+        dtype of ``input``, in the order of ``itertools``.
+
+    Raises
+    ------
+    ValueError
+        ``input`` has another number of axes, or ``r`` is negative.
+
+    Notes
+    -----
+    Differentiable to any order. Source: ``torch.combinations``.
+    """
+    if input.ndim != 1:
+        raise ValueError(f"combinations: input must have 1 axis, got shape {tuple(input.shape)}")
+    if r < 0:
+        raise ValueError(f"combinations: r must not be negative, got {r}")
     if not r:
         return F.narrow(input, 0, 0, 0)
     n = input.shape[0]

@@ -29,6 +29,9 @@ from sycl_dnn.trace.pointwise import zeros
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import reshape, untaped
 
+#: Test elements up to which each one is compared.
+_MAX_COMPARED = 16
+
 
 def searchsorted(
     sorted_sequence: Any, input: Any, *, out_int32: bool = False, right: bool = False,
@@ -36,7 +39,32 @@ def searchsorted(
 ) -> Any:  # fmt: skip
     """Return the positions in sorted rows before which elements would be inserted.
 
-    One row is for all elements; several are for the elements of the same row of ``input``.
+    Parameters
+    ----------
+    sorted_sequence : array (n,) or (*A, n)
+        In ascending order, or in that of ``sorter``.
+    input : array (*), or (*A, m) with several rows, or a number
+        Another dtype is promoted with that of the rows.
+    out_int32 : bool
+        Return int32 instead of int64.
+    right : bool, and side : {"left", "right"}
+        Whether positions are behind equal elements.
+    sorter : array of int64, optional
+        Indices that sort the rows.
+
+    Returns
+    -------
+    array (*) or (*A, m) of int64 or int32
+        0 to ``n``; ``n`` for NaN.
+
+    Raises
+    ------
+    ValueError
+        The shapes do not match, or ``side`` is another word, or "left" with ``right``.
+
+    Notes
+    -----
+    One kernel that searches by halves. Not differentiable. Source: ``torch.searchsorted``.
     """
     _check_side(right, side)
     if sorter is not None:
@@ -91,7 +119,32 @@ def _check_rows(sorted_sequence: Any, input: Any) -> None:
 
 
 def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False) -> Any:
-    """Return the index of the interval between boundaries that contains each element."""
+    """Return the index of the interval between boundaries that contains each element.
+
+    Parameters
+    ----------
+    input : array (*), or a number
+    boundaries : array (n,)
+        In ascending order.
+    out_int32 : bool
+        Return int32 instead of int64.
+    right : bool
+        Whether intervals contain their lower boundary, not the upper one.
+
+    Returns
+    -------
+    array (*) of int64 or int32
+        0 to ``n``.
+
+    Raises
+    ------
+    ValueError
+        ``boundaries`` has another number of axes.
+
+    Notes
+    -----
+    Not differentiable. Source: ``torch.bucketize``.
+    """
     if boundaries.ndim != 1:
         raise ValueError(f"bucketize: boundaries must have 1 axis, got {tuple(boundaries.shape)}")
     return searchsorted(boundaries, input, out_int32=out_int32, right=right)
@@ -100,17 +153,32 @@ def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bo
 def isin(
     elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False
 ) -> Any:
-    """Whether elements are among those of another array, or are not, if ``invert``."""
+    """Whether elements are among those of another array.
+
+    Parameters
+    ----------
+    elements, test_elements : arrays of any shapes and real dtypes, or one of them a number
+    assume_unique : bool
+        Ignored.
+    invert : bool
+        Whether they are not.
+
+    Returns
+    -------
+    array of bool
+        Shape of ``elements``.
+
+    Notes
+    -----
+    Many test elements are sorted, and each element is searched by halves. NaN is among none.
+    Source: ``torch.isin``.
+    """
     elements, others = (
         x if hasattr(x, "shape") else F.full((), x, device=other.device)
         for x, other in ((elements, test_elements), (test_elements, elements))
     )
     found = _are_among(elements, others)
     return F.logical_not(found) if invert else found
-
-
-#: Test elements up to which each one is compared.
-_MAX_COMPARED = 16
 
 
 def _are_among(elements: Any, others: Any) -> Any:
