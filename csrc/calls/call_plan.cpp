@@ -9,6 +9,7 @@
 #include "base/fast_method.hpp"
 #include "base/fork.hpp"
 #include "engine/in_flight.hpp"
+#include "engine/threads.hpp"
 #include "program/run_program.hpp"
 
 namespace sycl_dnn {
@@ -64,9 +65,12 @@ bool place_arrays(const ArrayTypes &types, const CallPlan &plan, const Stream &s
     if (!fill_constants(plan, frame)) return false;
     place_numbers(types, plan, stream.queue, pool, frame);
     const size_t result = frame.out ? plan.form.single() : ResultForm::none;
+    // Another thread may be between reading the events on the queue and adding its own.
+    const bool is_in_order = stream.ordered && !has_several_threads();
+    const InFlight *before = is_in_order ? stream.flight.get() : nullptr;
     for (const auto &[number, blank] : plan.blanks)
         frame.arrays[number] =
-            number == result ? frame.out : pool.take_array(types, frame.kind, blank);
+            number == result ? frame.out : pool.take_array(types, frame.kind, blank, before);
     return true;
 }
 

@@ -9,6 +9,7 @@
 #include "base/errors.hpp"
 #include "base/gil.hpp"
 #include "engine/huge_pages.hpp"
+#include "engine/in_flight.hpp"
 #include "engine/scratchpad.hpp"
 
 namespace sycl_dnn {
@@ -25,16 +26,25 @@ size_t ResultPool::rounded(size_t nbytes) {
     return std::max((nbytes + step - 1) / step, size_t{1}) * step;
 }
 
+bool ResultPool::is_free(const block &b, const InFlight *before) {
+    const auto is_only = [&](const py::object &object, py::ssize_t n) {
+        const py::ssize_t others = Py_REFCNT(object.ptr()) - n;
+        return others == 0 || (before && before->references_to(object) == others);
+    };
+    return b.array ? is_only(b.array, 1) && Py_REFCNT(b.memory.ptr()) == 2 : is_only(b.memory, 1);
+}
+
 // A free block of the pool, one that `fits` if there is any, or `unpooled` with a new allocation.
 template <class Fits>
 ResultPool::block &ResultPool::acquire(py::handle kind, size_t nbytes, block &unpooled,
-                                       const Fits &fits) {
+                                       const InFlight *before, const Fits &fits) {
     const size_t size = rounded(nbytes);
     blocks &same_size = by_size[{kind.ptr(), size}];
     const auto end = same_size.begin() + std::min(same_size.size(), newest_examined);
     // The block freed last is most likely to be in the processor's cache.
-    const auto first = std::find_if(same_size.begin(), end, is_free);
-    const auto best = std::find_if(first, end, [&](auto &b) { return is_free(b) && fits(b); });
+    const auto free = [&](const block &b) { return is_free(b, before); };
+    const auto first = std::find_if(same_size.begin(), end, free);
+    const auto best = std::find_if(first, end, [&](auto &b) { return fits(b) && free(b); });
     if (best != end) return *best;
     const bool is_busy = first == end;
     for (auto n = first - same_size.begin(); n > 0; --n) {
@@ -51,18 +61,19 @@ ResultPool &ResultPool::numbers() {
 
 py::object ResultPool::take(py::handle kind, size_t nbytes) {
     block unpooled;
-    block &free_block = acquire(kind, nbytes, unpooled, [](auto &) { return true; });
+    block &free_block = acquire(kind, nbytes, unpooled, nullptr, [](auto &) { return true; });
     const py::object dropped = std::move(free_block.array);
     return free_block.memory;
 }
 
-py::object ResultPool::take_array(const ArrayTypes &types, py::handle kind, const Blank &blank) {
+py::object ResultPool::take_array(const ArrayTypes &types, py::handle kind, const Blank &blank,
+                                  const InFlight *before) {
     if (blank.shape.is_none()) return take(kind, blank.nbytes);
     const auto fits = [&](const block &b) {
         return b.array && blank.facts.are_those_of(*usm_array(b.array, types.usm_ndarray));
     };
     block unpooled;
-    block &free_block = acquire(kind, blank.nbytes, unpooled, fits);
+    block &free_block = acquire(kind, blank.nbytes, unpooled, before, fits);
     if (fits(free_block)) return free_block.array;
     py::object dropped = std::move(free_block.array);
     const py::object memory = free_block.memory;

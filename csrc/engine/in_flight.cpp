@@ -104,6 +104,21 @@ void InFlight::bound_steps(const sycl::event &last, size_t most, bool polls) {
         sycl::event(last).wait();
 }
 
+void InFlight::note_launch(const sycl::event &event) {
+    std::lock_guard<std::mutex> lock(guard);
+    last_launch = event;
+}
+
+void InFlight::finish_launch(std::vector<sycl::event> &events) const {
+    if (!is_cpu || events.size() != 1) return;
+    {
+        std::lock_guard<std::mutex> lock(guard);
+        if (last_launch != events.front()) return;
+    }
+    events.front().wait();
+    events.clear();
+}
+
 sycl::queue InFlight::in_order_queue() {
     std::lock_guard<std::mutex> lock(guard);
     if (!in_order) {
@@ -152,9 +167,18 @@ bool InFlight::is_time_to_prune(size_t nbytes) {
     return true;
 }
 
-void InFlight::hold(const sycl::event &event, owner_list &&owners) {
+void InFlight::hold(const sycl::event &event, owner_list &&owners, bool is_ordered) {
     std::lock_guard<std::mutex> lock(guard);
-    entries.push_back({event, std::move(owners)});
+    entries.push_back({event, std::move(owners), is_ordered});
+}
+
+py::ssize_t InFlight::references_to(py::handle object) const {
+    const auto is_object = [&](const py::object &owner) { return owner.is(object); };
+    py::ssize_t count = 0;
+    std::lock_guard<std::mutex> lock(guard);
+    for (const entry &e : entries)
+        if (e.is_ordered) count += std::count_if(e.owners.begin(), e.owners.end(), is_object);
+    return count;
 }
 
 void InFlight::tidy(size_t nbytes) {

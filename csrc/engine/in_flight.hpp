@@ -41,7 +41,9 @@ class InFlight {
     // Keeps `owner` alive while any unfinished execution uses `memory`. Call with the GIL.
     static void hold_with(const py::handle &memory, const py::object &owner);
     // Keeps `owners` alive until the event completes. Call with the GIL.
-    void hold(const sycl::event &event, owner_list &&owners);
+    void hold(const sycl::event &event, owner_list &&owners, bool is_ordered);
+    // How many references to an object the ordered executions hold. Call with the GIL.
+    py::ssize_t references_to(py::handle object) const;
     // Call after `hold`, whose owners keep `nbytes` of tensors alive: releases finished entries if
     // there are many. Call with the GIL; may wait without it.
     void tidy(size_t nbytes);
@@ -63,6 +65,11 @@ class InFlight {
     // Counts a step of a program that ends with `last`, and waits for it if `most` steps were
     // submitted since the last wait. Call without the GIL.
     void bound_steps(const sycl::event &last, size_t most, bool polls);
+    // Notes the last launch of a program's kernels.
+    void note_launch(const sycl::event &event);
+    // On the CPU: waits for these events if they are that of the last launch, which the waiting
+    // thread then executes. Call without the GIL.
+    void finish_launch(std::vector<sycl::event> &events) const;
     // A queue in order of the same device and context, for work that the caller waits for.
     sycl::queue in_order_queue();
 
@@ -76,6 +83,7 @@ class InFlight {
     struct entry {
         sycl::event event;
         owner_list owners;
+        bool is_ordered;  // on an ordered stream: what is submitted later runs after it
     };
     void take_finished(std::vector<entry> &finished);
     static std::list<std::shared_ptr<InFlight>> take_unused(std::vector<entry> &finished);
@@ -91,6 +99,7 @@ class InFlight {
     mutable std::mutex guard;
     std::deque<entry> entries;
     std::optional<sycl::queue> in_order;
+    std::optional<sycl::event> last_launch;
     size_t added = 0, added_bytes = 0;  // since the last pruning
 };
 

@@ -29,7 +29,7 @@ void raise_failure(const failure_text &text) {
 py::object note_submitted(const Stream &stream, const OrderedCall &order, const sycl::event &event,
                           owner_list &&owners, size_t nbytes) {
     // First of all: the work is in flight even if something fails later.
-    stream.flight->hold(event, std::move(owners));
+    stream.flight->hold(event, std::move(owners), stream.ordered);
     const py::object event_object = make_event(event);
     if (stream.ordered && stream.flight->is_cpu && has_several_threads()) {
         ReleasedGil nogil;

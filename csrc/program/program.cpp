@@ -267,6 +267,8 @@ void Program::submit_launches(size_t first, size_t end, const Stream &stream, fr
 
 void Program::submit(const Stream &stream, frame &f, std::vector<sycl::event> &depends,
                      sycl::event &last) const {
+    const bool is_apart = !profile::is_on() && !stream.flight->queue.is_in_order();
+    if (is_apart) stream.flight->finish_launch(depends);
     const size_t start = run_at_once(stream, f, depends);
     if (start == steps.size()) return;
     HostLane lane(*stream.flight, has_host_tasks());
@@ -285,6 +287,7 @@ void Program::submit(const Stream &stream, frame &f, std::vector<sycl::event> &d
             last = Kernel::submit(stream.flight->queue, std::move(all), depends);
         }
         f.last_use = last;
+        if (is_apart && end == launched) stream.flight->note_launch(last);
         lane.moved(last);
         depends.assign(1, last);
         const size_t limit = lane.is_held() ? HostLane::most_ahead : InFlight::most_on_cpu;
