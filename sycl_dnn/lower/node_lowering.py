@@ -38,7 +38,7 @@ from sycl_dnn.trace.gradients import Grads, rule_for
 from sycl_dnn.trace.pointwise import zeros
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.steps import ArrayStep, Entry, Meaning, Out, Step, is_kernel
-from sycl_dnn.trace.values import Storage, Tensor
+from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import (
     axis_order,
     filled,
@@ -463,10 +463,11 @@ def _out(node: Node, order: Sequence[int]) -> Out:
     return Out(node.shape, node.dtype, layout.strided(node.shape, node.dtype, strides))
 
 
-def _place(tensor: Tensor) -> tuple[Storage, int, tuple[int, ...]]:
-    """Return the position of a tensor, independent of leading axes of size 1."""
+def _place(tensor: Tensor) -> tuple[Any, ...]:
+    """Return what tells a view from others, independent of leading axes of size 1."""
     n = next((k for k, size in enumerate(tensor.shape) if size != 1), tensor.ndim)
-    return tensor.storage, tensor.offset, tensor.shape[n:]
+    strides = None if tensor.strides is None else tuple(spread_strides(tensor)[n:])
+    return tensor.storage, tensor.offset, tensor.dtype, tensor.shape[n:], strides
 
 
 def _repeated(results: Sequence[Node]) -> list[Node]:

@@ -61,6 +61,28 @@ def test_values_are_equal_in_fewer_steps(case, queue):
     assert fused <= n_steps
 
 
+#: Two views of a matrix (6, 40), equal in first element and shape.
+VIEWS = {
+    "transposed": lambda x: (x[:, :6], F.transpose(x[:, :6], 0, 1)),
+    "every other row": lambda x: (x[:3], x[::2]),
+    "every other column": lambda x: (x[:, :20], x[:, ::2]),
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_views_of_one_array_are_told_apart(name, queue):
+    def function(x):
+        a, b = VIEWS[name](x)
+        return F.sum(F.copysign(a, b) * (F.pow(F.exp(a), b) - F.exp(b)), -1)
+
+    x, gradient = normal(queue, 6, 40), grad(lambda x: F.sum(function(x)))
+    for called, others in ((function, ()), (gradient, (gradient(x),))):
+        (fused, actual), (apart, (expected,)) = compiled_twice(called, x)
+        for a in (*actual, *map(dpnp.asnumpy, others)):
+            np.testing.assert_allclose(a, expected, rtol=1e-4, atol=1e-4)
+        assert fused < apart
+
+
 @pytest.mark.parametrize("dim", [0, 1, (0, 1)])
 def test_reductions_of_the_same_elements_are_one_pass(dim, queue):
     x = normal(queue, 200, 400)
