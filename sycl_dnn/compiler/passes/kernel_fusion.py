@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from sycl_dnn.compiler.passes.kernel_units import Unit, Units, rebuilt
+from sycl_dnn.compiler.passes.kernel_units import Unit, Units, rebuilt, strides_of
 from sycl_dnn.ir.node import Node as Value
 from sycl_dnn.ir.node import leaf
 from sycl_dnn.lower.constant_storages import constant_ids
@@ -400,6 +400,9 @@ def _is_same(a: Tensor, b: Tensor) -> bool:
 def _in_frame(group: Group, other: Group) -> Group:
     """Return an element-wise group over the axes of another one, if it has the same elements."""
     if not group.is_pointwise or group.shape in (other.shape, other.kept):
+        return group
+    # Units are moved by the order of their results in memory, which must be the same one.
+    if len({strides_of(t) for t in group.written.values()}) > 1:
         return group
     tried: set[Any] = set()
     for like in other.whole():

@@ -68,7 +68,7 @@ class Form:
         )
         full_tensors = [t for v, t in inputs.items() if v.shape == self.shape and v not in sources]
         full_tensors += [t for v, t in outputs.items() if v.shape == self.shape]
-        self.is_aligned = len({_strides(t) for t in full_tensors}) < 2
+        self.is_aligned = len({strides_of(t) for t in full_tensors}) < 2
         self.layouts = [(t.shape, t.strides) for t in inputs.values()]
         #: By the shape and strides of a view of the result: the form over its axes.
         self.frames: dict[Any, Form | None] = {}
@@ -130,7 +130,8 @@ class Unit:
         return Form(inputs, outputs, set())
 
 
-def _strides(tensor: Tensor) -> tuple[int, ...]:
+def strides_of(tensor: Tensor) -> tuple[int, ...]:
+    """Return the strides of a tensor, 0 along axes of size 1."""
     pairs = zip(tensor.shape, tensor.strides, strict=True)
     return tuple([0 if n == 1 else s for n, s in pairs])
 

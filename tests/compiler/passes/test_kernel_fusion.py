@@ -83,6 +83,18 @@ def test_views_of_one_array_are_told_apart(name, queue):
         assert fused < apart
 
 
+def test_results_in_several_layouts_are_not_reshaped_together(queue):
+    """Element-wise kernels whose results are matrices in both orders, then seen with three axes."""
+
+    def function(x, y):
+        angles = F.atan2(F.expm1(F.transpose(x, 0, 1)), F.hypot(x, y))
+        return F.sum(F.reshape(angles, (4, 2, 8)), 1)
+
+    args = normal(queue, 8, 8), normal(queue, 8, 8, seed=1)
+    (_, (actual,)), (_, (expected,)) = compiled_twice(function, *args)
+    np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize("dim", [0, 1, (0, 1)])
 def test_reductions_of_the_same_elements_are_one_pass(dim, queue):
     x = normal(queue, 200, 400)
