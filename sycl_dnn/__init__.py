@@ -81,8 +81,9 @@ def _found(name: str) -> Any:
         return importlib.import_module(_SUBMODULES[name])
     if name in _LAZY:
         if not _LAZY[name].startswith("sycl_dnn.tools"):
-            # Operators of traced values need its functions.
+            # Operators of traced values need its functions, and gradients the passes.
             importlib.import_module("sycl_dnn.functional")
+            importlib.import_module("sycl_dnn.compiler.gradient_passes")
         return getattr(importlib.import_module(_LAZY[name]), name)
     if name == "__version__":
         from importlib.metadata import version

@@ -83,11 +83,12 @@ class Differentiated:
         trace.renumber(captured, n_forward)
         forward_arguments = [*forward_arguments, *captured]
         self.n_given += len(captured)
-        later = on_host(trace, trace.steps[n_steps:], grads)
+        fuses = trace.fuses_kernels
+        later = on_host(trace, trace.steps[n_steps:], grads, fuses_kernels=fuses)
         forward = trace.steps[:n_steps]
         saved = _saved(later, grads, seed_storages)
         saved = [_unwritten(trace, s, forward, later) for s in saved]
-        forward = on_host(trace, forward, finals, saved)
+        forward = on_host(trace, forward, finals, saved, fuses_kernels=fuses)
         self.forward = Executable(trace, forward, finals, forward_arguments, saved)
         self.reverse = Executable(trace, later, grads, [*seed_storages, *saved])
         trace.end()

@@ -173,6 +173,7 @@ class Recording(RunningFunction):
         """The trace; from here on all is recorded there, too."""
         if self.traced is None:
             self.traced, self.is_traced = Trace(self.engine, training=True), True
+            self.traced.fuses_kernels = self.policy.kernels != "never"
             for value in self._given:
                 self._note(self.traced.described(argument_of(self.traced, value)))
             self._repeat_calls()

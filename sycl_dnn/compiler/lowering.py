@@ -8,6 +8,7 @@ from typing import Any
 
 import dpnp
 
+import sycl_dnn.compiler.gradient_passes  # noqa: F401 - for gradients of compiled functions
 from sycl_dnn import _core, tree
 from sycl_dnn._dpnp import span, usm_array
 from sycl_dnn.call.arguments import Collected

@@ -57,7 +57,7 @@ class CompileTrace(Trace):
         self._replays = replays if dtype is None else None
         self.dtype = dtype
         self.is_lowered = dtype is not None
-        self.is_compiled = True
+        self.is_compiled = self.fuses_kernels = True
         #: By id of a storage: its tensor, and the wider one that it was converted from.
         self._wider: dict[int, tuple[Tensor, Tensor]] = {}
 

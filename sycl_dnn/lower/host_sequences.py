@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from sycl_dnn._core import cpu_isa, engine_kind, get_effective_cpu_isa
 from sycl_dnn.kernels.launching import host_sequence
+from sycl_dnn.lower import kernel_passes
 from sycl_dnn.lower.constant_storages import constant_ids
 from sycl_dnn.lower.host_operations import operation_of
 from sycl_dnn.lower.host_post_ops import Operation
@@ -45,6 +46,7 @@ _MOST_ELEMENTS = 1 << 20
 def on_host(
     trace: Trace, steps: Sequence[AnyStep], finals: Sequence[Tensor],
     saved: Iterable[Storage] = (), targets: Mapping[int, Target] | None = None,
+    fuses_kernels: bool = False,
 ) -> list[AnyStep]:  # fmt: skip
     """Return the steps of a program that is not compiled, the small ones as work of the host.
 
@@ -56,12 +58,17 @@ def on_host(
         The results of a call, those with ``targets`` by index in the caller's arrays.
     saved : collection of Storage
         Others that a call returns.
+    fuses_kernels : bool
+        Whether to fuse kernels first; the trace has noted what they compute.
     """
-    if not _has_host(trace) or not any(map(_may_be_small, steps)):
+    has_work = _has_host(trace) and any(map(_may_be_small, steps))
+    if not (has_work or fuses_kernels):
         return list(steps)
     storages = [*saved, *(t.storage for t in finals)]
     nodes = {node_of(step): step for step in live_steps(steps, storages)}
     graph = Graph(trace, finals, sharing_inputs(finals, targets), list(nodes), storages)
+    if fuses_kernels:
+        kernel_passes.fuse(graph)
     run_on_host(graph)
     return [nodes.get(node) or _step_of(graph, node) for node in graph.nodes]
 

@@ -214,7 +214,7 @@ class Lowering:
         """Return the tensors of nodes."""
         n_steps = len(self._trace.steps)
         unexpanded = results
-        if not self._trace.is_compiled:
+        if not self._trace.fuses_kernels:
             results = expansion.joined(results)
         results = expansion.expanded(results, self._tensors)
         results = expansion.reading_sources(results, self._sources(), self._tensors)
@@ -229,11 +229,11 @@ class Lowering:
             levels[node] = before + (not is_elementwise(node))
         early = [node for node in order if node in read and not levels[node]]
         self._places = self._places_of([n for n in results if n.operation is CONCAT])
-        is_free = self._trace.is_compiled and gathered.isdisjoint(early)
+        is_free = self._trace.fuses_kernels and gathered.isdisjoint(early)
         if is_free and all(map(self._is_read_quickly, early)):
             # Reductions do not wait for them, so one launch may compute both.
             levels |= dict.fromkeys(early, 1)
-        if not self._trace.is_compiled:
+        if not self._trace.fuses_kernels:
             read |= {n for n in _repeated(results) if levels.get(n) == 0}
         launched_nodes = longest_first([node for node in order if not is_elementwise(node)], order)
         for level in range(max(levels.values(), default=0) + 1):
@@ -251,7 +251,7 @@ class Lowering:
             for shape in dict.fromkeys(node.shape for node in fused_nodes):
                 self._fused([node for node in fused_nodes if node.shape == shape])
         self._chains.finish()
-        if self._trace.is_compiled:
+        if self._trace.fuses_kernels:
             self._explain(self._trace.steps[n_steps:])
         return [self._tensors[node] for node in results]
 

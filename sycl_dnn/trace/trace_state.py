@@ -151,6 +151,8 @@ class TraceState:
         self.training = training
         #: Whether steps are rewritten before they run.
         self.is_compiled = False
+        #: Whether kernels are fused before they run.
+        self.fuses_kernels = False
         #: Whether values are stored in a narrower dtype than that of the function.
         self.is_lowered = False
         self.policy = policy.current()

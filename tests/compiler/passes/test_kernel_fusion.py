@@ -10,6 +10,32 @@ import sycl_dnn
 from sycl_dnn import functional as F
 from sycl_dnn import grad
 from sycl_dnn.compiler.passes import kernel_units
+from sycl_dnn.lower import kernel_passes
+
+
+def _loss(x, v):
+    return F.sum(F.sin(F.exp(x * 0.5) * v + 1.0) * F.mean(F.square(x), 0))
+
+
+def test_gradients_outside_of_compiled_functions_are_fused(queue, clean_cache):
+    """They are the same in each call, and those of the functions one by one up to rounding."""
+    both = sycl_dnn.value_and_grad(_loss, argnums=(0, 1))
+
+    def executed():
+        with sycl_dnn.profile() as profile:
+            value, grads = both(normal(queue, 64, 2000), normal(queue, 2000))
+        n_executed = sum(record.is_execution for record in profile.records)
+        return n_executed, [dpnp.asnumpy(a) for a in (value, *grads)]
+
+    (n_fused, first), (_, again) = executed(), executed()
+    assert all(map(np.array_equal, first, again))
+    sycl_dnn.cache.clear()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernel_passes, "_passes", ())
+        n_alone, alone = executed()
+    assert n_fused <= n_alone / 2
+    for a, b in zip(first, alone, strict=True):
+        np.testing.assert_allclose(a, b, rtol=2e-5, atol=1e-4)
 
 
 def compiled_twice(function, *args, **kwargs):
