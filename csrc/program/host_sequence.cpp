@@ -232,6 +232,37 @@ void join(const operation &o, float *const *arrays) {
     });
 }
 
+// arrays: src, dst. sizes: number of axes; their sizes; steps of dst; for each but the last axis,
+// the elements of src before each place; for the last one, the first element and length of each
+// run.
+void gather(const operation &o, float *const *arrays) {
+    const int64_t n_axes = o.sizes[0], *const sizes = o.sizes.data() + 1;
+    const int64_t *const steps = sizes + n_axes, *const tables = steps + n_axes;
+    const int64_t *runs = tables, *const end = o.sizes.data() + o.sizes.size();
+    int64_t n_rows = 1;
+    for (int64_t a = 0; a + 1 < n_axes; ++a) {
+        n_rows *= sizes[a];
+        runs += sizes[a];
+    }
+    in_parts(n_rows, sizes[n_axes - 1], [&](int64_t begin, int64_t last) {
+        for (int64_t r = begin; r < last; ++r) {
+            const float *x = arrays[0];
+            float *y = arrays[1];
+            const int64_t *table = runs;
+            for (int64_t a = n_axes - 1, rest = r; a-- > 0; rest /= sizes[a]) {
+                table -= sizes[a];
+                x += table[rest % sizes[a]];
+                y += rest % sizes[a] * steps[a];
+            }
+            for (const int64_t *run = runs; run < end; y += run[1], run += 2)
+                if (run[1] < 64)
+                    copy_numbers(x + run[0], run[1], y);
+                else
+                    std::memcpy(y, x + run[0], run[1] * sizeof *y);
+        }
+    });
+}
+
 using operation_runner = void (*)(const operation &, float *const *arrays);
 
 struct operation_kind {
@@ -244,6 +275,7 @@ const operation_kind operation_kinds[] = {
     {"product", 4, Product::n_sizes, 0, multiply},
     {"weight_gradient", 5, Product::n_sizes, 0, differentiate_weights},
     {"convolution", 4, n_window_sizes, 0, convolve},
+    {"narrow", 4, n_window_sizes + 1, 0, convolve_narrow},
     {"depthwise", 4, n_window_sizes, 0, convolve_depthwise},
     {"maximum", 2, n_window_sizes, 0, find_greatest},
     {"average", 2, n_window_sizes, 1, average_windows},
@@ -252,6 +284,7 @@ const operation_kind operation_kinds[] = {
     {"scale", 3, 3, 0, scale},
     {"functions", 2, 2, 0, apply_functions},
     {"join", 2, 4, 0, join},
+    {"gather", 2, 5, 0, gather},
     {"softmax", 2, 2, 0, normalize_powers},
     {"layer_norm", 4, 3, 1, normalize_rows},
     {"recurrence", 7, n_recurrence_sizes, 0, recur},
@@ -288,8 +321,8 @@ int64_t work_of(const operation &o) {
         for (size_t i = Product::n_sizes; i + 4 <= o.sizes.size(); i += 4) work *= o.sizes[i];
         return work;
     }
-    const bool has_windows =
-        o.kind == "convolution" || o.kind == "depthwise" || o.kind == "transposed";
+    const bool has_windows = o.kind == "convolution" || o.kind == "narrow" ||
+                             o.kind == "depthwise" || o.kind == "transposed";
     return has_windows ? work_of_windows(o) : 0;
 }
 

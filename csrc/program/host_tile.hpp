@@ -27,6 +27,12 @@ class Tile {
 
     // Memory for the next `count` rows, no more than there is room for.
     float *next(int64_t count = 1) { return rows + (n_rows += count) * step - count * step; }
+    // The same for any number of them, if there are no others.
+    float *next_line(int64_t count) {
+        rows = scratch(1, count * step).data();
+        n_rows = count;
+        return rows;
+    }
     // The last rows do not count.
     void drop(int64_t count) { n_rows -= count; }
     int64_t room() const { return most - n_rows; }
@@ -35,6 +41,34 @@ class Tile {
     // apart.
     void finish(const HostSequence::operation &o, float *const *arrays, int64_t at,
                 int64_t dst_step) {
+        apply(o, arrays, at, dst_step);
+        float *y = arrays[o.arrays.size() - 1] + at;
+        if (dst_step == n)
+            std::memcpy(y, rows, n_rows * n * sizeof *y);
+        else
+            for (int64_t r = 0; r < n_rows; ++r) copy_numbers(rows + r * n, n, y + r * dst_step);
+        n_rows = 0;
+    }
+
+    // The same if the elements of a row are `column_step` apart; no operands are like the result.
+    void finish(const HostSequence::operation &o, float *const *arrays, int64_t at,
+                int64_t dst_step, int64_t column_step) {
+        if (column_step == 1) return finish(o, arrays, at, dst_step);
+        apply(o, arrays, at, dst_step);
+        float *y = arrays[o.arrays.size() - 1] + at;
+        for (int64_t j = 0; j < n; ++j)
+            for (int64_t r = 0; r < n_rows; ++r)
+                y[j * column_step + r * dst_step] = rows[r * n + j];
+        n_rows = 0;
+    }
+
+    int64_t count() const { return n_rows; }
+
+  private:
+    static constexpr int64_t elements = 4096;
+
+    void apply(const HostSequence::operation &o, float *const *arrays, int64_t at,
+               int64_t dst_step) {
         if (step != n)  // functions of columns that do not count would take most of the time
             for (int64_t r = 1; r < n_rows; ++r)
                 for (int64_t j = 0; j < n; ++j) rows[r * n + j] = rows[r * step + j];
@@ -45,18 +79,7 @@ class Tile {
                 for (int64_t r = 0; r < n_rows; ++r)
                     f.combine(rows + r * n, arrays[f.operand] + (f.alpha ? at + r * dst_step : 0),
                               n);
-        float *y = arrays[o.arrays.size() - 1] + at;
-        if (dst_step == n)
-            std::memcpy(y, rows, n_rows * n * sizeof *y);
-        else
-            for (int64_t r = 0; r < n_rows; ++r) copy_numbers(rows + r * n, n, y + r * dst_step);
-        n_rows = 0;
     }
-
-    int64_t count() const { return n_rows; }
-
-  private:
-    static constexpr int64_t elements = 4096;
 
     int64_t n, step, most, n_rows = 0;
     float *rows;

@@ -207,6 +207,22 @@ void convolve(const HostSequence::operation &o, float *const *arrays, Windows w,
     });
 }
 
+// A row of results: sums of the products of pixels with the columns of the weights for each pixel
+// of a window, which are `step` apart in memory.
+void add_shifted(const Windows &w, const float *products, int64_t step, const float *bias,
+                 float *y) {
+    for (int64_t c = 0; c < w.columns.n_results; ++c)
+        for (int64_t j = 0; j < w.n; ++j) y[c * w.n + j] = bias ? bias[j] : 0;
+    for (int64_t i = 0; i < w.columns.size; ++i) {
+        const int64_t shift = w.columns.source(0, i);
+        const int64_t first = std::max<int64_t>(0, -shift);
+        const int64_t last = std::min(w.columns.n_results, w.columns.n - shift);
+        const float *x = products + (first + shift) * step + i * w.n;
+        for (int64_t c = first; c < last; ++c, x += step)
+            for (int64_t j = 0; j < w.n; ++j) y[c * w.n + j] += x[j];
+    }
+}
+
 // Those results of a transposed convolution along an axis whose places have a remainder: they are
 // those of a convolution with every stride-th element of the kernel, the last one first.
 Windows::axis with_remainder(const Windows::axis &a, int64_t remainder) {
@@ -221,6 +237,39 @@ Windows::axis with_remainder(const Windows::axis &a, int64_t remainder) {
 // arrays: src, weights, bias, operands, dst.
 void convolve(const HostSequence::operation &o, float *const *arrays) {
     convolve(o, arrays, Windows(o), arrays[1], arrays[2], 0);
+}
+
+// arrays: src, weights, bias, operands, dst. The columns of the weights are those of the results
+// for each pixel of a row of a window: products of few results would not fill registers.
+void convolve_narrow(const HostSequence::operation &o, float *const *arrays) {
+    const Windows w(o);
+    const int64_t n_products = w.columns.size * w.n, k = w.rows.size * w.channels, many = 1 << 20;
+    const Weights weights(arrays[1], w.k_step, w.n_step, n_products, k, many);
+    const int64_t column_step = o.sizes[n_window_sizes];  // of dst
+    const int64_t n_pixels = w.columns.n, n_lines = w.batches * w.rows.n_results;
+    in_parts(n_lines, n_pixels * n_products * k, [&](int64_t begin, int64_t end) {
+        float *const products = scratch(2, n_pixels * weights.columns()).data();
+        Tile tile(w.n, w.n);
+        std::vector<int64_t> starts(w.rows.size);
+        for (int64_t line = begin; line < end; ++line) {
+            const int64_t batch = line / w.rows.n_results, row = line % w.rows.n_results;
+            const int64_t first = w.rows.first(row);
+            const int64_t n_rows = std::max<int64_t>(0, w.rows.last(row) - first);
+            for (int64_t i = 0; i < n_rows; ++i)
+                starts[i] = w.rows.source(row, first + i) * w.src_steps[1];
+            const host_rows::segments parts{n_rows, w.channels, starts.data()};
+            const float *x = arrays[0] + batch * w.src_steps[0];
+            for (int64_t c = 0; c < n_pixels;) {
+                const int64_t rest = n_pixels - c, count = rest < 4 ? 1 : rest / 4 * 4;
+                weights.times(x + c * w.src_steps[2], w.src_steps[2], parts, first * w.channels,
+                              count, nullptr, products + c * weights.columns());
+                c += count;
+            }
+            float *y = tile.next_line(w.columns.n_results);
+            add_shifted(w, products, weights.columns(), arrays[2], y);
+            tile.finish(o, arrays, w.dst_place(batch, row, 0), w.dst_steps[2], column_step);
+        }
+    });
 }
 
 // arrays: src, weights, bias, operands, dst. The weights are those of the convolutions that compute

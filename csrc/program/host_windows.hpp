@@ -9,6 +9,7 @@ namespace sycl_dnn {
 constexpr size_t n_window_sizes = 23;
 
 void convolve(const HostSequence::operation &o, float *const *arrays);
+void convolve_narrow(const HostSequence::operation &o, float *const *arrays);
 void convolve_transposed(const HostSequence::operation &o, float *const *arrays);
 void convolve_depthwise(const HostSequence::operation &o, float *const *arrays);
 void find_greatest(const HostSequence::operation &o, float *const *arrays);

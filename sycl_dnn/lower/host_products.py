@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 
-from sycl_dnn._core import MemoryDesc
+from sycl_dnn._core import MemoryDesc, cpu_isa, get_effective_cpu_isa
 from sycl_dnn.lower.constant_storages import constant_ids
 from sycl_dnn.lower.host_post_ops import Operation, with_post_ops
 from sycl_dnn.lower.packed_weights import PACKABLE, before_packing, in_order
@@ -31,7 +31,10 @@ _FEW_COLUMNS, _ROWS_FOR_COPIES = 16, 8
 #: Elements that copies read and write at most.
 MAX_COPIED = 1 << 14
 #: Position of the steps of the weights along their inner and outer axis among the sizes.
-_STEPS = {"product": 6, "convolution": 21, "depthwise": 21, "transposed": 21}
+_STEPS = {"product": 6, "convolution": 21, "depthwise": 21, "narrow": 21, "transposed": 21}
+#: Results that a register of oneDNN has for each pixel, however few channels there are; and how
+#: many times fewer multiplications are worth another order of them.
+_LANES, _GAIN = 16, 2
 _UNPACKED = (0, 0)
 
 
@@ -39,7 +42,9 @@ def product_of(graph: Graph, node: Node, factor: int) -> Operation | None:
     """Return a product or convolution as an operation, some weights yet to be packed."""
     is_packable = _has_packable_weights(graph, node)
     factor = factor if is_packable else 1  # others may be copied in each call
-    found = _matrix(node, factor) if node.row == "matmul" else _convolution(node, factor)
+    found = _narrow(graph, node) if is_packable and node.row != "matmul" else None
+    if found is None:
+        found = _matrix(node, factor) if node.row == "matmul" else _convolution(node, factor)
     bias = node.inputs.get("bias")
     if found is None:
         return None
@@ -48,7 +53,7 @@ def product_of(graph: Graph, node: Node, factor: int) -> Operation | None:
         return None
     operation = with_post_ops(node, kind, (node.inputs["src"], node.inputs[PACKABLE], bias), sizes)
     if operation is None or is_packable:
-        return operation
+        return None if operation is not None and _mixes_planes(operation) else operation
     in_place = _with_plain_weights(graph, node, operation)
     if in_place is not None or not _is_copyable(graph, node):
         return in_place
@@ -57,6 +62,12 @@ def product_of(graph: Graph, node: Node, factor: int) -> Operation | None:
 
 #: Kind, columns of the result, and sizes without the steps of the weights.
 _Found = tuple[str, int, tuple[int, ...]]
+
+
+def has_fast_loops() -> bool:
+    """Whether the loops of the host are about as fast as oneDNN's."""
+    bits = cpu_isa.avx512_core.value
+    return get_effective_cpu_isa().value & bits == bits
 
 
 def _is_small(rows: int, n: int, k: int, factor: int) -> bool:
@@ -165,6 +176,33 @@ def _convolution(node: Node, factor: int) -> _Found | None:
     return None if found is None else ("depthwise" if is_grouped else "convolution", n, found)
 
 
+def _narrow(graph: Graph, node: Node) -> _Found | None:
+    """Return the sizes of a convolution with few results for each pixel.
+
+    The pixels of a window along a row are further results, which are then added up.
+    """
+    src, weights, dst = node.inputs["src"].desc, node.inputs[PACKABLE].desc, node.dst.desc
+    n, size = dst.dims[1], weights.dims[-1]
+    n_results = -(-size * n // _LANES) * _LANES
+    is_grouped, stride = len(weights.dims) > len(src.dims), node.params["strides"][-1]
+    if is_grouped or stride > 1 or n_results * _GAIN > size * _LANES:
+        return None
+    is_on_two = graph.trace.engine.sycl_device.max_compute_units <= 2
+    if not (is_on_two and has_fast_loops()):
+        return None
+    # The channels of results may be planes.
+    step = dst.strides[1] if dst.is_plain and n > 1 else 1
+    found = windows_of(node, weights.dims[2:], "dilates", has_planes=True)
+    return None if found is None else ("narrow", n, (*found, step))
+
+
+def _mixes_planes(operation: Operation) -> bool:
+    """Whether an operation reads operands like its result, whose pixels are in planes."""
+    sizes, functions_of_rows, _ = operation.data
+    is_planar = operation.kind == "narrow" and sizes[-1] != 1
+    return is_planar and any(operand >= 0 and whole for _, whole, _, operand in functions_of_rows)
+
+
 def _slid(node: Node) -> tuple[int, ...] | None:
     """Return the sizes of a product if the windows of a convolution are in order of memory."""
     src, dst = node.inputs["src"].desc, node.dst.desc
@@ -194,12 +232,19 @@ def _slid(node: Node) -> tuple[int, ...] | None:
     return one if batches == 1 else (*one, batches, src.strides[0], 0, dst.strides[0])
 
 
-def windows_of(node: Node, kernel: Sequence[int], dilation: str) -> tuple[int, ...] | None:
-    """Return the sizes of windows along two axes at most of channels-last memory; else None."""
+def windows_of(
+    node: Node, kernel: Sequence[int], dilation: str, *, has_planes: bool = False
+) -> tuple[int, ...] | None:
+    """Return the sizes of windows along two axes at most of channels-last memory; else None.
+
+    ``has_planes``: whether the channels of the result may be apart.
+    """
     src, dst, p = node.inputs["src"].desc, node.dst.desc, node.params
     rank = len(src.dims) - 2
     is_read = src.is_plain and dst.is_plain and 1 <= rank <= 2
-    if not is_read or any(d.dims[1] > 1 and d.strides[1] != 1 for d in (src, dst)):
+    if not is_read or any(
+        d.dims[1] > 1 and d.strides[1] != 1 for d in ((src,) if has_planes else (src, dst))
+    ):
         return None
     sizes = [(1, 1, 1, 1, 1, 0)] * (2 - rank)
     for a in range(rank):
@@ -305,6 +350,9 @@ def with_packed_weights(
     *inner, out = _axes_of_weights(node)
     is_turned = operation.kind == "product" and n < _FEW_COLUMNS and rows < _ROWS_FOR_COPIES
     n = source.desc.dims[out]
+    if operation.kind == "narrow":
+        *lines, column, channel = inner
+        inner, n = [*lines, channel, column], n * source.desc.dims[-1]
     axes = (out, *inner) if is_turned else (*inner, out)
     packed, copies = in_order(graph, source, axes)
     return _with_steps(operation, packed, (1, k) if is_turned else (n, 1)), copies

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from sycl_dnn._core import cpu_isa, engine_kind, get_effective_cpu_isa
+from sycl_dnn._core import engine_kind
 from sycl_dnn.kernels.launching import host_sequence
 from sycl_dnn.lower import kernel_passes
 from sycl_dnn.lower.constant_storages import constant_ids
 from sycl_dnn.lower.host_operations import operation_of
 from sycl_dnn.lower.host_post_ops import Operation
-from sycl_dnn.lower.host_products import with_packed_weights, work_of
+from sycl_dnn.lower.host_products import has_fast_loops, with_packed_weights, work_of
 from sycl_dnn.lower.host_recurrence import with_packed_matrices
 from sycl_dnn.lower.packed_weights import PACKABLE
 from sycl_dnn.lower.step_graph import Graph, Node, node_of, sharing_inputs
@@ -28,8 +28,14 @@ from sycl_dnn.trace.values import Storage, Tensor
 
 #: Operations that two threads compute.
 _IN_PARTS = frozenset(
-    ("product", "weight_gradient", "convolution", "depthwise", "transposed", "recurrence")
-)
+    (
+        "product", "weight_gradient", "convolution", "depthwise", "narrow", "transposed",
+        "recurrence",
+    )
+)  # fmt: skip
+#: Operations that are worth a host task alone: after a launch, oneDNN's next primitive would wait
+#: for its second thread.
+_ALONE = frozenset(("gather", "narrow", "recurrence"))
 #: Factor of the limits, for programs with such and no other steps and for runs of several
 #: operations: two threads compute them from the first to the last one, with one submission or none.
 _FACTOR, _OPERATIONS_OF_RUN = 10, 6
@@ -106,7 +112,7 @@ def run_on_host(graph: Graph) -> None:
 
 def _whole(graph: Graph) -> list[dict[Node, Operation]]:
     """Return all nodes of a program as one sequence; none if it is large or has other nodes."""
-    if not _has_fast_loops():
+    if not has_fast_loops():
         return []
     operations: dict[Node, Operation | None] = {}
     for node in _variable(graph):
@@ -122,12 +128,6 @@ def _whole(graph: Graph) -> list[dict[Node, Operation]]:
     most = _MAX_WHOLE if n_processors <= 2 else min(_MAX_WHOLE, _MAX_STEP_ON_SEVERAL * len(run))
     is_small = any(o.kind in _IN_PARTS for o in run.values()) and sum(map(work_of, run)) <= most
     return [run] if is_small and _is_worthwhile(run) else []
-
-
-def _has_fast_loops() -> bool:
-    """Whether the loops of the host are about as fast as oneDNN's."""
-    bits = cpu_isa.avx512_core.value
-    return get_effective_cpu_isa().value & bits == bits
 
 
 def _operation(graph: Graph, node: Node, factor: int) -> Operation | None:
@@ -164,7 +164,7 @@ def _variable(graph: Graph) -> Iterator[Node]:
 def _runs(graph: Graph) -> Iterator[dict[Node, Operation]]:
     """Yield sequences of nodes that the host can compute; constants between them do not count."""
     n_processors = graph.trace.engine.sycl_device.max_compute_units
-    is_several = _has_fast_loops() and n_processors <= 2
+    is_several = has_fast_loops() and n_processors <= 2
     for run in _consecutive(graph, _variable(graph), _factor_in_run if is_several else _one):
         n_operations = sum(o.kind not in ("copy", "expression", "kernel") for o in run.values())
         if not is_several or n_operations >= _OPERATIONS_OF_RUN:
@@ -210,11 +210,11 @@ def _consecutive(
 
 
 def _is_worthwhile(run: Mapping[Node, Operation], first: Node | None = None) -> bool:
-    """Whether a run has several operations, a recurrent network, or one that nothing precedes.
+    """Whether a run has several operations, one that nothing precedes, or one worth it alone.
 
-    The caller's thread computes that; a kernel anyway.
+    The caller's thread computes what nothing precedes; a kernel anyway.
     """
-    if len(run) > 1 or any(o.kind == "recurrence" for o in run.values()):
+    if len(run) > 1 or any(o.kind in _ALONE for o in run.values()):
         return True
     return any(node is first and o.kind not in ("expression", "kernel") for node, o in run.items())
 

@@ -183,8 +183,6 @@ def _nms(
     if call.get("center_point_box", 0):
         centre, size = corners[..., :2], corners[..., 2:] / 2
         corners = np.concatenate([centre - size, centre + size], -1)
-    # Sorted corners: the first one may be any.
-    corners = np.sort(np.reshape(corners, (*corners.shape[:2], 2, 2)), 2).reshape(corners.shape)
     chosen = [
         (n, c, int(i))
         for n, c in np.ndindex(*values.shape[:2])
@@ -195,7 +193,11 @@ def _nms(
 
 def _selected(boxes: Any, scores: Any, count: int, bound: float, least: Any) -> Any:
     """Return the indices of the boxes that non-maximum suppression keeps."""
-    order = np.argsort(-scores, kind="stable")
-    if least is not None:
-        order = order[: next(iter(np.flatnonzero(scores[order] <= least.item())), None)]
-    return order[_core.kept_boxes(boxes[order], bound, max(count, 0))]
+    # Most boxes of a detector have no object: only the others are sorted.
+    found = np.arange(scores.size) if least is None else np.flatnonzero(scores > least.item())
+    order = found[np.argsort(-scores[found], kind="stable")]
+    ranked = boxes[order]
+    # The first corner may be any.
+    low = np.minimum(ranked[:, :2], ranked[:, 2:])
+    high = np.maximum(ranked[:, :2], ranked[:, 2:])
+    return order[_core.kept_boxes(np.concatenate([low, high], 1), bound, max(count, 0))]

@@ -13,6 +13,7 @@ import numpy as np
 from sycl_dnn.onnx.delayed_values import Padded
 from sycl_dnn.onnx.elementwise_operators import name_of, numpy_dtype
 from sycl_dnn.onnx.evaluation import is_host
+from sycl_dnn.onnx.group_normalizations import grouped, sizes_of
 from sycl_dnn.onnx.model_graph import check_host_size, check_size
 from sycl_dnn.onnx.one_hot_rows import OneHot
 from sycl_dnn.onnx.operator_registry import MICROSOFT, Call, F, checked_axes, checked_axis, operator
@@ -35,15 +36,9 @@ def reshaped(x: Any, shape: Sequence[int]) -> Any:
 
 @operator("Reshape", host=(1,), mixed=True)
 def _reshape(call: Call, x: Any, shape: Any = None) -> Any:
-    sizes = call.ints(call.get("shape", shape))
-    if not call.get("allowzero", 0):
-        if any(n == 0 and i >= len(x.shape) for i, n in enumerate(sizes)):
-            raise ValueError(f"shape must not copy an axis that {tuple(x.shape)} lacks")
-        sizes = [x.shape[i] if n == 0 else n for i, n in enumerate(sizes)]
-    if sizes.count(-1) == 1:
-        rest = -math.prod(sizes)
-        sizes[sizes.index(-1)] = math.prod(x.shape) // rest if rest else 0
-    return reshaped(x, sizes)
+    sizes = sizes_of(call, x.shape, shape)
+    make = functools.partial(reshaped, x, sizes)
+    return make() if is_host(x) else grouped(x, sizes, make)
 
 
 @operator("Flatten", mixed=True)
@@ -182,6 +177,7 @@ _REPEATED: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {
     "edge": lambda positions, size: np.clip(positions, 0, size - 1),
     "wrap": lambda positions, size: positions % size,
 }
+_MODES_OF_TORCH = {"reflect": "reflect", "edge": "replicate", "wrap": "circular"}
 
 
 def widths(pairs: Sequence[tuple[int, int]]) -> list[int]:
@@ -208,8 +204,14 @@ def _pad(call: Call, x: Any, pads: Any = None, value: Any = None, axes: Any = No
         make = functools.partial(F.pad, x, widths(pairs), value=fill)
         is_around_pixels = rank > 2 and not any(map(any, pairs[:2])) and min(map(min, pairs)) >= 0
         return Padded(make, x, pairs[2:]) if is_around_pixels and not fill else make()
+    repeats, torch_mode = _REPEATED[mode], _MODES_OF_TORCH[mode]
+    is_around_pixels = 2 < rank < 6 and not any(map(any, pairs[:2]))
+    reach = {"reflect": [n - 1 for n in x.shape], "circular": x.shape}.get(torch_mode)
+    is_within = all(min(p) >= 0 and (not reach or max(p) <= reach[k]) for k, p in enumerate(pairs))
+    if is_around_pixels and is_within and x.size:
+        return F.pad(x, widths(pairs[2:]), torch_mode)  # one kernel
     for axis, pair in enumerate(pairs):
-        x = _padded_by_index(call, x, axis, pair, _REPEATED[mode])
+        x = _padded_by_index(call, x, axis, pair, repeats)
     return x
 
 

@@ -201,6 +201,33 @@ def test_nodes_after_known_values_are_computed_by_numpy(parsed, monkeypatch):
     assert alone == ["NonMaxSuppression", "Gather", "Squeeze"]
 
 
+@pytest.mark.parametrize("bound", [0.1, 0.3, 0.7])
+def test_boxes_that_are_kept(bound, parsed):
+    """As many as the loop for all pairs keeps, of those with a greater score; NaN is none."""
+    n, most = 60, 25
+    rng = np.random.default_rng(7)
+    corners, sizes = rng.uniform(0, 20, (n, 2)), rng.uniform(1, 9, (n, 2))
+    boxes = np.concatenate([corners, corners + sizes], 1).astype("f4")
+    scores = rng.permutation(n).astype("f4")
+    scores[5], scores[6] = np.nan, 10
+    text = f"""g (float[1, N, 4] boxes, float[1, 1, N] scores) => (int64[K, 3] kept) {{
+        most = Constant <value = int64 {{{most}}}> ()
+        bound = Constant <value = float {{{bound}}}> ()
+        least = Constant <value = float {{10.0}}> ()
+        kept = NonMaxSuppression(boxes, scores, most, bound, least) }}"""
+    (kept,) = (sycl_dnn.onnx.load(parsed(text))(boxes[None], scores[None, None]),)
+    expected: list[int] = []
+    areas = np.prod(boxes[:, 2:] - boxes[:, :2], 1)
+    for i in sorted(np.flatnonzero(scores > 10), key=lambda i: -scores[i]):
+        sides = np.minimum(boxes[i, 2:], boxes[expected, 2:]) - np.maximum(
+            boxes[i, :2], boxes[expected, :2]
+        )
+        shared = np.prod(np.maximum(sides, 0), 1)
+        if not (shared / (areas[i] + areas[expected] - shared) > bound).any():
+            expected.append(int(i))
+    assert kept[:, 2].tolist() == expected[:most]
+
+
 def test_programs_between_nodes_that_read_values_are_kept(parsed, monkeypatch, tmp_path):
     monkeypatch.setenv("SYCL_DNN_CACHE_DIR", str(tmp_path))
     made, traced = [], programs.traced

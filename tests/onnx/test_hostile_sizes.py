@@ -141,3 +141,15 @@ def test_pads_may_be_longer_than_the_axis(mode, pads):
     kept = x[max(-pads[0], 0) : len(x) - max(-pads[1], 0)]
     expected = np.pad(kept, [max(n, 0) for n in pads], mode)
     assert net(x, _integers(*pads)).asnumpy().tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("mode", ["reflect", "wrap", "edge"])
+@pytest.mark.parametrize("pads", [(1, 2, 2, 0), (0, 3, 4, 4), (2, 9, 0, 0), (-1, 1, 0, 1)])
+def test_pads_of_images(mode, pads):
+    x = np.arange(2 * 3 * 4 * 5, dtype="f4").reshape(2, 3, 4, 5)
+    top, left, bottom, right = pads
+    amounts = _integers(0, 0, top, left, 0, 0, bottom, right)
+    net = sycl_dnn.onnx.load(_node("Pad", [x, amounts], mode=mode))
+    widths = [(0, 0), (0, 0), *[(max(a, 0), max(b, 0)) for a, b in ((top, bottom), (left, right))]]
+    expected = np.pad(x[:, :, max(-top, 0) :], widths, mode)
+    assert net(x, amounts).asnumpy().tolist() == expected.tolist()

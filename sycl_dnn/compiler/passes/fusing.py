@@ -34,8 +34,9 @@ from sycl_dnn.trace.values import Storage, Tensor
 #: Primitives with compiled kernels for post-ops, at least in some cases.
 PRODUCERS = frozenset(
     (
-        "convolution_forward", "deconvolution_forward", "layer_normalization_forward", "matmul",
-        "pooling_forward", "resampling_forward", "softmax_forward",
+        "convolution_forward", "deconvolution_forward", "group_normalization_forward",
+        "layer_normalization_forward", "matmul", "pooling_forward", "resampling_forward",
+        "softmax_forward",
     )
 )  # fmt: skip
 #: Primitives that can write a permuted result.

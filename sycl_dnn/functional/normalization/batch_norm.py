@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from sycl_dnn._core import PostOps, PrimitiveAttr, algorithm
 from sycl_dnn.call.operation import operation
@@ -84,23 +83,31 @@ def with_own_stats(
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Normalize (N, C, *S) over axes and groups of channels; also return mean and variance."""
-    wide = dtypes.wide(x.dtype)
-    params: dict[str, Any] = {"axes": tuple(axes), "groups": groups, "eps": eps}
     vectors = vectors_of(x, weight, bias)
     # If groups are contiguous rows in memory, sums over whole rows are faster than over channels.
     is_in_rows = 0 not in axes and groups < x.shape[1] and dense_layout(x) == "row_major"
     rows = [reshape(x, (x.shape[0], groups, -1))] if is_in_rows else []
+    has_weight = weight is not None
+    definition = definition_of(axes, groups, eps, has_weight=has_weight, has_rows=bool(rows))
+    result, mean, variance, _ = all_computed(definition, x, *rows, *vectors)
+    return result, mean, variance
+
+
+def definition_of(
+    axes: Sequence[int], groups: int, eps: float, *, has_weight: bool, has_rows: bool = False
+) -> Callable[..., tuple[Node, ...]]:
+    """Return the normalization of (N, C, *S), its groups as rows, and vectors, with statistics."""
 
     def definition(node: Node, *others: Node) -> tuple[Node, ...]:
-        args = [cast(v, wide) for v in (node, *others[len(rows) :])]
-        wide_rows = cast(others[0], wide) if rows else None
+        wide = dtypes.wide(node.dtype)
+        args = [cast(v, wide) for v in (node, *others[has_rows:])]
+        rows = cast(others[0], wide) if has_rows else None
         result, *stats = ops.normalized(
-            *args, **params, rows=wide_rows, has_weight=weight is not None
+            *args, axes=tuple(axes), groups=groups, eps=eps, rows=rows, has_weight=has_weight
         )
         return cast(result, node.dtype), *stats
 
-    result, mean, variance, _ = all_computed(definition, x, *rows, *vectors)
-    return result, mean, variance
+    return definition
 
 
 def with_stats(

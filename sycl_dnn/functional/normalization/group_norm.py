@@ -3,18 +3,31 @@
 
 from __future__ import annotations
 
-from sycl_dnn._core import algorithm
+from functools import partial
+
+from sycl_dnn._core import algorithm, engine_kind, prop_kind
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.elementwise import check_float
-from sycl_dnn.functional.normalization.affine import check_eps, check_shapes, empty_like
+from sycl_dnn.functional.normalization.affine import (
+    affine,
+    check_eps,
+    check_shapes,
+    dense_layout,
+    empty_like,
+)
 from sycl_dnn.functional.normalization.batch_norm import (
     check_momentum,
     check_stats,
+    definition_of,
     update_running,
+    vectors_of,
     with_own_stats,
     with_stats,
 )
+from sycl_dnn.kernels.choice import is_missing
+from sycl_dnn.lower.node_lowering import meaning
 from sycl_dnn.trace.reductions import reduce
+from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import reshape
 
@@ -53,7 +66,8 @@ def group_norm(
 
     Notes
     -----
-    Statistics and gradients are sums of generated kernels, in float32 for narrower dtypes.
+    Statistics and gradients are sums of generated kernels, in float32 for narrower dtypes. Compiled
+    functions without gradients use oneDNN's primitive on CPUs.
 
     Source: oneDNN developer guide, "Group Normalization"; Wu and He, arXiv:1803.08494.
     """
@@ -71,7 +85,42 @@ def group_norm(
         raise ValueError(f"group_norm: input must have more than 1 value per group, got {shape}")
     if not input.size:
         return empty_like(input, weight, bias)
-    return with_own_stats(input, range(2, input.ndim), num_groups, weight, bias, eps)[0]
+    return _normalized(input, num_groups, weight, bias, eps)
+
+
+def _normalized(x, groups, weight, bias, eps):
+    """Normalize by oneDNN's primitive between other primitives, else by kernels."""
+    axes = tuple(range(2, x.ndim))
+    if not _has_primitive(x):
+        return with_own_stats(x, axes, groups, weight, bias, eps)[0]
+    definition = definition_of(axes, groups, eps, has_weight=weight is not None)
+    record = partial(_by_primitive, x, groups, weight, bias, eps)
+    return meaning(lambda *nodes: definition(*nodes)[0], [x, *vectors_of(x, weight, bias)], record)
+
+
+def _has_primitive(x: Tensor) -> bool:
+    """Whether the primitive is as fast as kernels, which on CPUs delay the next primitive."""
+    trace = x.trace
+    is_inference = trace.is_compiled and not trace.training and trace.policy.kernels != "always"
+    is_on_cpu = trace.engine.kind is engine_kind.cpu
+    return (
+        is_inference and is_on_cpu and 2 < x.ndim < 6 and x.dtype != "float64" and not is_missing(x)
+    )
+
+
+def _by_primitive(x, groups, weight, bias, eps):
+    vectors, flags = affine(weight, bias)
+    result = x.trace.primitive(
+        "group_normalization_forward",
+        {"src": x, **vectors},
+        {"dst": Out(x.shape, x.dtype, dense_layout(x))},
+        ask={"src": dense_layout(x)},
+        prop_kind=prop_kind.forward_inference,
+        groups=groups,
+        epsilon=eps,
+        flags=flags,
+    )
+    return result["dst"]
 
 
 @operation
@@ -127,12 +176,13 @@ def instance_norm(
         return empty_like(input, weight, bias)
     if not use_input_stats:
         return with_stats(input, running_mean, running_var, weight, bias, eps)
+    if running_mean is None or running_var is None:
+        return _normalized(input, channels, weight, bias, eps)
     axes = range(2, input.ndim)
     result, *stats = with_own_stats(input, axes, channels, weight, bias, eps)
-    if running_mean is not None and running_var is not None:
-        batch = [_average(t, channels) for t in stats]
-        count = input.size // (input.shape[0] * channels)
-        update_running(name, (running_mean, running_var), batch, momentum, count)
+    batch = [_average(t, channels) for t in stats]
+    count = input.size // (input.shape[0] * channels)
+    update_running(name, (running_mean, running_var), batch, momentum, count)
     return result
 
 

@@ -9,7 +9,7 @@ from in_threads import in_threads
 
 import sycl_dnn
 from sycl_dnn import functional as F
-from sycl_dnn.lower import host_sequences
+from sycl_dnn.lower import host_products
 
 pytestmark = pytest.mark.cpu  # host tasks are for CPUs
 
@@ -192,4 +192,39 @@ def test_images_are_turned_in_parts(shape, on_queue):
     w = on_queue(4, shape[1], 3, 3) / 9
     function = lambda x: F.conv2d(x, w, stride=2)  # noqa: E731
     report = compared(function, on_queue(*shape), tolerance=1e-5)
-    assert not host_sequences._has_fast_loops() or rows_of(report) == ["host_sequence"]
+    assert not host_products.has_fast_loops() or rows_of(report) == ["host_sequence"]
+
+
+NARROW = [
+    ((1, 6, 9, 11), 3, (3, 3), 1, 1),
+    ((2, 5, 12, 7), 1, (5, 3), (0, 2), 1),
+    ((1, 8, 10, 30), 4, (3, 9), (1, 4), (2, 1)),
+    ((1, 3, 4, 3), 2, (3, 5), (4, 2), 1),
+    ((2, 4, 17), 3, (5,), 2, 3),
+]
+
+
+@pytest.mark.parametrize(("shape", "outputs", "kernel", "padding", "dilation"), NARROW)
+@pytest.mark.parametrize("is_last", [True, False])
+def test_few_results_for_each_pixel(
+    shape, outputs, kernel, padding, dilation, is_last, on_queue, monkeypatch
+):
+    """Their products for a row of a window are computed together, into planes or pixels."""
+    kinds = []
+    kind_of = host_products._narrow
+    monkeypatch.setattr(
+        host_products, "_narrow", lambda *args: kinds.append(kind_of(*args)) or kinds[-1]
+    )
+    conv = F.conv1d if len(shape) == 3 else F.conv2d
+    square = (1,) * len(kernel)
+    first = on_queue(shape[1], shape[1], *square) / shape[1]
+    weights, bias = on_queue(outputs, shape[1], *kernel) / shape[1], on_queue(outputs)
+    last = on_queue(20, outputs, *square)
+
+    def function(x):
+        y = F.tanh(conv(conv(x, first), weights, bias, padding=padding, dilation=dilation))
+        return y if is_last else conv(y, last)
+
+    report = compared(function, on_queue(*shape), tolerance=1e-5)
+    if host_products.has_fast_loops() and report.parts:
+        assert any(kinds)

@@ -6,6 +6,7 @@ from functional.case import Case, Spec
 from functional.checks import checked
 from functional.on_device import to_numpy
 
+import sycl_dnn
 from sycl_dnn import functional as F
 
 
@@ -112,3 +113,43 @@ def test_running_statistics_of_instances(layout, queue):
     batch = values.mean(axis=(2, 3)).mean(0), values.var(axis=(2, 3), ddof=1).mean(0)
     np.testing.assert_allclose(to_numpy(mean), 0.75 * old_mean + 0.25 * batch[0], rtol=1e-5)
     np.testing.assert_allclose(to_numpy(var), 0.75 * old_var + 0.25 * batch[1], rtol=1e-5)
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("groups", [1, 4, 16])
+@pytest.mark.parametrize("has_weights", [True, False])
+def test_between_primitives_it_is_one_of_them(groups, has_weights, make):
+    w, vectors = make(16, 16, 3, 3) / 12, (make(16), make(16)) if has_weights else ()
+
+    def function(x):
+        return F.conv2d(F.relu(F.group_norm(F.conv2d(x, w), groups, *vectors)), w)
+
+    x = make(2, 16, 30, 31)
+    compiled = sycl_dnn.compile(function)
+    np.testing.assert_allclose(to_numpy(compiled(x)), to_numpy(function(x)), rtol=0, atol=1e-4)
+    rows = [part.row for part in compiled.explain(x).parts]
+    assert rows.count("group_normalization_forward") == 1
+    assert len([row for row in rows if row != "reorder"]) == 3
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("function", [F.instance_norm, lambda x: F.group_norm(x, 3)])
+def test_compiled_values_of_large_means(function, make):
+    x = make(2, 6, 9, 8) + 100
+    expected = to_numpy(function(x.astype("float64")))
+    result = to_numpy(sycl_dnn.compile(function)(x))
+    np.testing.assert_allclose(result, expected, rtol=0, atol=2e-4)
+
+
+@pytest.mark.cpu
+def test_second_derivatives_of_a_compiled_one(make):
+    x, weight = make(2, 4, 3, 5), make(4)
+    norm = sycl_dnn.compile(lambda x: F.group_norm(x, 2, weight))
+
+    def slope(x):
+        return sycl_dnn.grad(lambda x: (norm(x) ** 3).sum())(x)
+
+    def plain(x):
+        return sycl_dnn.grad(lambda x: (F.group_norm(x, 2, weight) ** 3).sum())(x)
+
+    np.testing.assert_allclose(to_numpy(slope(x)), to_numpy(plain(x)), rtol=0, atol=1e-3)
