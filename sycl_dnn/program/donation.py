@@ -27,6 +27,7 @@ class Uses:
         self.first_write: dict[int, int] = {}
         #: Storages used by calls over arrays.
         self.by_arrays: set[int] = set()
+        self._read: dict[int, list[int]] = {}
         for i, step in enumerate(steps):
             read = [id(t.storage) for t in step.inputs.values()]
             written = [id(t.storage) for t in step.outputs.values()]
@@ -47,6 +48,14 @@ class Uses:
             return False
         write, read = self.first_write[result_id], self.last_read.get(id(argument), -1)
         return read < write or (read == write and self.is_replaced(result, argument))
+
+    def read_beside(self, result_id: int) -> list[int]:
+        """Return the ids of what the step that writes a result reads: hundreds, if joined."""
+        number = self.first_write[result_id]
+        if number not in self._read:
+            inputs = self.steps[number].inputs.values()
+            self._read[number] = [id(t.storage) for t in inputs]
+        return self._read[number]
 
     def is_replaced(self, result: Tensor, argument: Storage) -> bool:
         """Whether the step that writes a result may overwrite an argument that it reads."""
@@ -103,11 +112,12 @@ def overwritten_arguments(
     # First arguments that the same step replaces, then any that are no longer needed.
     for is_replaced in (True, False):
         for key, result in results.items():
+            if key in overwritten:
+                continue
             candidates = alike.get(result.desc, {})
-            step = uses.steps[uses.first_write[key]]
-            read = [id(t.storage) for t in step.inputs.values()] if is_replaced else candidates
+            read = uses.read_beside(key) if is_replaced else candidates
             fits = (n for n in read if n in candidates and uses.may_take(result, candidates[n]))
-            number = None if key in overwritten else next(fits, None)
+            number = next(fits, None)
             if number is not None:
                 overwritten[key] = candidates.pop(number)
     return overwritten
