@@ -214,7 +214,7 @@ def kernel_of(
 
     A compiled function may join launches whose ``form`` is given.
 
-    A compiled function builds it after the passes that may replace it by another kernel.
+    A compiled function builds a module after the passes that may replace it by another kernel.
     """
     queue = trace.engine.sycl_queue
     # Module names are unique.
@@ -230,6 +230,9 @@ def kernel_of(
         )
         _launches[key] = kernel
         _recipes[kernel] = source, name, tuple(numbers), n_groups, n_items, (), n_visited
+        if text and isinstance(handle, _core.ProgramBuild):
+            # No pass joins what is written by hand, so its build need not wait for them.
+            _core.Kernel.start_together([kernel], [0])
     if form is not None:
         _of_forms[kernel] = Launch(form, tuple(map(int, numbers)), n_groups, n_visited)
     return kernel

@@ -295,6 +295,14 @@ class Graph:
         """Return the nodes that write a storage, in order."""
         return self._in_order(self._writers.get(storage, ()))
 
+    def readers_of(self, storage: Storage) -> Iterable[Node]:
+        """Return the nodes that read a storage, in no order."""
+        return self._readers.get(storage, ())
+
+    def writers_of(self, storage: Storage) -> Iterable[Node]:
+        """Return the nodes that write a storage, in no order."""
+        return self._writers.get(storage, ())
+
     def _in_order(self, nodes: Iterable[Node]) -> list[Node]:
         ordered = list(nodes)
         if len(ordered) > 1:

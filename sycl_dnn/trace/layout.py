@@ -47,6 +47,7 @@ def channels_last_strides(shape: Sequence[int]) -> Shape:
 
 def strided(shape: Sequence[int], dtype: str, strides: Sequence[int]) -> MemoryDesc:
     """Return a descriptor with these strides; shape () counts as (1,)."""
+    dtype = str(dtype)  # names of arrays' dtypes compare in Python
     part = COMPLEX.get(dtype)
     if part is not None:
         return _described((*shape, 2), DATA_TYPES[part], (*[2 * s for s in strides], 1))

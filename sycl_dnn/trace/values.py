@@ -173,7 +173,7 @@ class Tensor(TorchMethods, ArrayMethods, ForeignFunctions, Operators, dpnp.ndarr
             storage.views.append(weakref.ref(self))
         # There is nearly always a trace, so code that needs it does not check.
         self.desc: Any = desc
-        self.dtype = dtypes.DtypeName(dtype)
+        self.dtype = dtype if dtype.__class__ is dtypes.DtypeName else dtypes.DtypeName(dtype)
         self._shape = shape
         self.offset = offset
         if strides is None and desc.is_plain:

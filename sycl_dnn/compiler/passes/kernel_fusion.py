@@ -75,12 +75,11 @@ class Group:
         self.units, self.anchor = list(units), anchor
         self.nodes = {node: None for unit in units for node in unit.nodes}
         self.written = {t.storage: t for unit in units for t in unit.outputs.values()}
-        self.is_pointwise = all(unit.form.is_pointwise for unit in units)
-        self.is_aligned = all(unit.form.is_aligned for unit in units)
-        first = next((u for u in units if u.form.axes is not None), units[0]).form
-        self.axes, self.shape = first.axes, first.shape
-        axes = self.axes or ()
-        self.kept = tuple([1 if k in axes else n for k, n in enumerate(self.shape)])
+        forms = [unit.form for unit in units]
+        self.is_pointwise = all([form.is_pointwise for form in forms])
+        self.is_aligned = all([form.is_aligned for form in forms])
+        first = next((form for form in forms if form.axes is not None), forms[0])
+        self.axes, self.shape, self.kept = first.axes, first.shape, first.kept
 
     @property
     def n_bytes(self) -> int:
@@ -150,11 +149,12 @@ class Fusion:
         self._groups |= dict.fromkeys(group.nodes, group)
 
     def _is_movable(self, unit: Unit) -> bool:
-        tensors = (*unit.inputs.values(), *unit.outputs.values())
-        is_own = all(t.storage.argument is None for t in tensors if t.storage in self._unsteady)
-        is_written_once = self._unsteady.isdisjoint(t.storage for t in unit.outputs.values())
-        is_free = not any(self._graph.is_locked(node) for node in unit.nodes)
-        return is_own and is_written_once and is_free
+        unsteady = self._unsteady
+        if not unsteady.isdisjoint([t.storage for t in unit.outputs.values()]):
+            return False
+        read = [t.storage for t in unit.inputs.values() if t.storage in unsteady]
+        is_own = all([storage.argument is None for storage in read])
+        return is_own and not any(map(self._graph.is_locked, unit.nodes))
 
     def _joined(self, before: Group, after: Group) -> Group | None:
         """Return the group of both; None if they cannot, or should not, be computed together."""
@@ -182,8 +182,8 @@ class Fusion:
 
     def _around(self, unit: Unit, group: Group) -> _Surroundings:
         graph, place = self._graph, self._place_of(unit)
-        users = [w for t in unit.inputs.values() for w in graph.writers(t.storage)]
-        users += [r for t in unit.outputs.values() for r in graph.readers(t.storage)]
+        users = [w for t in unit.inputs.values() for w in graph.writers_of(t.storage)]
+        users += [r for t in unit.outputs.values() for r in graph.readers_of(t.storage)]
         earlier: dict[Node, None] = {}
         later: dict[Node, None] = {}
         for user in users:
@@ -198,9 +198,9 @@ class Fusion:
         a, b, nodes = before.around, after.around, joined.nodes
         results = [s for s in (*a.results, *b.results) if self._is_read_outside(s, nodes)]
         return _Surroundings(
-            {node: None for node in (*a.earlier, *b.earlier) if node not in nodes},
-            {node: None for node in (*a.later, *b.later) if node not in nodes},
-            {read: None for read in (*a.reads, *b.reads) if read[0] not in joined.written},
+            {node: None for node in a.earlier | b.earlier if node not in nodes},
+            {node: None for node in a.later | b.later if node not in nodes},
+            {read: None for read in a.reads | b.reads if read[0] not in joined.written},
             results,
             a.kind,
         )
@@ -233,7 +233,7 @@ class Fusion:
     ) -> bool:
         graph = self._graph
         return not graph.is_inner(storage) or any(
-            r not in nodes and r not in after for r in graph.readers(storage)
+            [r not in nodes and r not in after for r in graph.readers_of(storage)]
         )
 
     def _anchor_of(self, group: Group) -> int | None:
@@ -374,7 +374,7 @@ def _redirected(tensor: Tensor, replacements: dict[Storage, tuple[Tensor, Tensor
 
 def _are_edges(before: Group, after: Group) -> bool:
     """Whether ``after`` reads the results of ``before`` only element by element."""
-    if not any(storage in before.written for storage, _ in after.around.reads):
+    if not any([storage in before.written for storage, _ in after.around.reads]):
         return True
     for unit in after.units:
         for value, tensor in unit.inputs.items():
@@ -390,11 +390,10 @@ def _are_edges(before: Group, after: Group) -> bool:
 
 def _is_same(a: Tensor, b: Tensor) -> bool:
     """Whether tensors of one shape and storage are the same elements."""
+    if a.offset != b.offset or a.dtype != b.dtype:
+        return False
     triples = zip(a.shape, a.strides, b.strides, strict=True)
-    return (
-        (a.offset, a.dtype) == (b.offset, b.dtype)
-        and all(n == 1 or s == t for n, s, t in triples)
-    )  # fmt: skip
+    return a.strides == b.strides or all([n == 1 or s == t for n, s, t in triples])
 
 
 def _in_frame(group: Group, other: Group) -> Group:
@@ -407,7 +406,7 @@ def _in_frame(group: Group, other: Group) -> Group:
     tried: set[Any] = set()
     for like in other.whole():
         frame = like.shape, like.strides
-        if frame not in tried and all(unit.has_frame(like) for unit in group.units):
+        if frame not in tried and all([unit.has_frame(like) for unit in group.units]):
             moved = Group([unit.in_frame(like) for unit in group.units], group.anchor)
             moved.around = group.around
             return moved

@@ -42,6 +42,8 @@ class Form:
         Of the operands of reductions, or of the results if there is none.
     axes : tuple of int or None
         The reduced axes.
+    kept : tuple of int
+        The shape of results of reductions along them.
     is_nested : bool
         Whether there are several passes over the reduced axes.
     is_pointwise : bool
@@ -60,6 +62,8 @@ class Form:
         first = reductions[0] if reductions else None
         self.shape = next(iter(outputs)).shape if first is None else first.inputs[0].shape
         self.axes = None if first is None else tuple(first.attributes["axes"])
+        axes = self.axes or ()
+        self.kept = tuple([1 if k in axes else n for k, n in enumerate(self.shape)])
         self.n_terms = len(inner)
         self.is_costly = not names.isdisjoint(COSTLY)
         self.is_pointwise = names <= {*WRITERS, "number"}
