@@ -10,6 +10,7 @@ with their results, which `Captures` repeats and compares: by identity, constant
 from __future__ import annotations
 
 import array
+import contextvars
 import enum
 import functools
 import operator
@@ -27,6 +28,7 @@ from sycl_dnn._core import WatchedSpans, unchanged
 from sycl_dnn._dpnp import span, usm_array
 from sycl_dnn.call import code_facts
 from sycl_dnn.call.code_facts import ANY, CodeFacts, is_library
+from sycl_dnn.call.read_once import ReadOnce, environment_of
 from sycl_dnn.object_attributes import slots_of
 from sycl_dnn.trace import array_writes
 from sycl_dnn.trace.array import Array
@@ -38,7 +40,9 @@ from sycl_dnn.trace.values import Tensor
 _MAX_READS = 20_000
 #: Classes of constants; a subclass may have attributes and methods.
 PLAIN = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis))
-_SEQUENCES = (tuple, list, set, frozenset, deque)
+_SEQUENCES: tuple[type, ...] = (
+    tuple, list, set, frozenset, deque, type({}.keys()), type({}.values()), type({}.items()),
+)  # fmt: skip
 _MAPPINGS = (dict, types.MappingProxyType)
 _IDENTICAL = (type, types.ModuleType, enum.Enum)
 _BUFFERS = (bytearray, array.array, memoryview)
@@ -74,7 +78,8 @@ class Captures:
         roots = (function.__func__, function.__self__) if parts else (function,)
         self._roots = tuple(map(_weakly, roots))
         self._others = tuple(map(_weakly, others))
-        self._reads = reads_of(*roots, tuple(others))
+        walk = _walk_of(*roots, tuple(others))
+        self._reads, self.read_once = tuple(walk.reads), walk.read_once
         self._structure = structure_of(self._reads)
         self._are_unwritten = are_unwritten
 
@@ -91,7 +96,7 @@ class Captures:
             return False
         # An object may have been replaced by an equal one.
         roots = [root() if root.__class__ is weakref.ref else root for root in self._roots]
-        reads = reads_of(*roots, tuple(others))
+        reads = tuple(_walk_of(*roots, tuple(others)).reads)
         if not same(structure_of(reads), self._structure):
             return False
         self._reads, self._others = reads, tuple(map(_weakly, others))
@@ -221,13 +226,13 @@ def _kind(value: Any) -> Any:
     return kind if is_followed else value
 
 
-def reads_of(*roots: Any) -> tuple[Read, ...]:
-    """Return the reads of functions and objects by one walk."""
+def _walk_of(*roots: Any) -> _Walk:
+    """Return the walk through functions and objects."""
     names: frozenset[str] = frozenset()
     while True:  # names found late may belong to instances visited early
         walk = _Walk(roots, names)
         if walk.names == names:
-            return tuple(walk.reads)
+            return walk
         names = frozenset(walk.names)
 
 
@@ -244,6 +249,7 @@ class _Walk:
     def __init__(self, roots: Sequence[Any], names: frozenset[str]) -> None:
         self.reads: list[Read] = []
         self.names = set(names)
+        self.read_once = ReadOnce()
         self._seen: dict[Any, Any] = {}
         #: Values that the walk has reached: no nesting is too deep for it.
         self._waiting: deque[Any] = deque(roots)
@@ -254,6 +260,7 @@ class _Walk:
         """Add a read, and follow its value."""
         self.reads.append((read, key, _weakly(value)))
         self._waiting.append(value)
+        self.read_once.note_named(_name(read, key), value)
 
     def _items(self, container: Any) -> None:
         items = tuple(container)
@@ -264,6 +271,7 @@ class _Walk:
         if value.__class__ in PLAIN or id(value) in self._seen or is_held(value):
             return
         self._seen[id(value)] = value
+        self.read_once.note(value, self.names)
         kind = type(value)
         if isinstance(value, types.FunctionType):
             self._function(value)
@@ -279,6 +287,8 @@ class _Walk:
             self._read(bytes, value, bytes(value))
         elif isinstance(value, weakref.ref):
             self._read(kind.__call__, value, value())
+        elif isinstance(value, contextvars.ContextVar):
+            self._read(_content_of_variable, value, _content_of_variable(value))
         elif kind in _PARTS:
             self._items([getattr(value, name) for name in _PARTS[kind]])
         elif is_library(kind.__module__) and hasattr(value, "__wrapped__"):
@@ -290,6 +300,9 @@ class _Walk:
 
     def _function(self, function: types.FunctionType) -> None:
         if is_fixed(function):
+            environment = environment_of(function)
+            if environment is not None:
+                self._items([environment])
             return
         is_of_library = is_library(function.__globals__.get("__name__"))
         cells = function.__closure__ or ()
@@ -303,6 +316,13 @@ class _Walk:
         self.names |= facts.names
         for name in ("__code__", "__defaults__", "__kwdefaults__"):
             self._read(operator.attrgetter(name), function, getattr(function, name))
+        code, defaults = function.__code__, function.__defaults__ or ()
+        names = code.co_varnames[code.co_argcount - len(defaults) : code.co_argcount]
+        for name, value in (
+            *zip(names, defaults, strict=True),
+            *(function.__kwdefaults__ or {}).items(),
+        ):
+            self.read_once.note_named(name, value)
         self._globals(function.__globals__, facts)
         self._attributes(function.__dict__, {"__wrapped__"})
 
@@ -313,8 +333,12 @@ class _Walk:
             else:  # one of Python's own, which a global of this name would hide
                 self._read(scope.__contains__, chain[0], False)
         for name in facts.imported(scope):
+            module = sys.modules.get(name)
             if not is_library(name):
-                self._read(sys.modules.get, name, sys.modules.get(name))
+                self._read(sys.modules.get, name, module)
+            elif module is not None:
+                for attribute in sorted(facts.names.intersection(vars(module))):
+                    self._chain(vars(module), attribute)
 
     def _chain(self, scope: dict[str, Any], name: str, *attributes: str) -> None:
         """Read a name, and of a module the attribute that code reads at once."""
@@ -407,6 +431,10 @@ def _content(name: str, cell: types.CellType) -> Any:
         return _ABSENT
 
 
+def _content_of_variable(variable: contextvars.ContextVar[Any]) -> Any:
+    return variable.get(_ABSENT)
+
+
 def _attribute(name: str, value: Any) -> Any:
     return getattr(value, name, _ABSENT)
 
@@ -414,9 +442,13 @@ def _attribute(name: str, value: Any) -> Any:
 #: Attributes through which an object of Python's own leads to others.
 _PARTS: dict[type, tuple[str, ...]] = {
     types.MethodType: ("__func__", "__self__"),
+    types.BuiltinMethodType: ("__self__",),
+    types.MethodWrapperType: ("__self__",),
     functools.partial: ("func", "args", "keywords"),
     staticmethod: ("__func__",),
     classmethod: ("__func__",),
     property: ("fget",),
+    functools.cached_property: ("func",),
+    functools.partialmethod: ("func", "args", "keywords"),
     type(functools.lru_cache(int)): ("__wrapped__",),
 }

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -113,9 +114,13 @@ class BoundPlan(BoundCall):
         collected = self._collected(bound.args, bound.kwargs)
         is_ours = arguments.operation_of(self._function) is not None
         before = None if is_ours else Captures(self._function)
+        draws: Any = contextlib.nullcontext()
+        if before is not None:
+            before.read_once.check(self._operation.name)
+            draws = before.read_once.without_draws(self._operation.name)
         placed = PlacedCall(self._operation.name, collected, self._out)
         try:
-            with policy.using(**self._policy._asdict()):
+            with policy.using(**self._policy._asdict()), draws:
                 plan = profile_notes.trace(
                     self._operation.name,
                     lambda: self._operation.build(

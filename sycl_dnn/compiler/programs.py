@@ -197,8 +197,10 @@ class Programs:
         # The contents must not depend on the device.
         trace.is_lowered, trace.training = self._dtype is not None, training
         before = Captures(subject, call.others)
+        before.read_once.check(self.__name__)
         try:
-            with policy.fallback(self._fallback):
+            draws = before.read_once.without_draws(self.__name__)
+            with policy.fallback(self._fallback), draws:
                 program_graph, targets, assigned = self._rewritten(
                     trace, subject, args, kwargs, placed, static
                 )

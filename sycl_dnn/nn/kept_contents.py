@@ -9,8 +9,6 @@ from __future__ import annotations
 import enum
 import functools
 import operator
-import pickle
-import random
 import types
 from collections import OrderedDict, deque
 from collections.abc import Callable
@@ -19,7 +17,7 @@ from typing import Any, NamedTuple
 import dpnp
 import numpy as np
 
-from sycl_dnn.call import code_facts
+from sycl_dnn.call import code_facts, read_once
 from sycl_dnn.nn import held_objects, module_tree
 from sycl_dnn.object_attributes import slots_of
 from sycl_dnn.trace import nested_arguments
@@ -80,12 +78,8 @@ def contents_of(value: Any) -> list[Any]:
         contents.append(base(value))
     elif isinstance(value, np.ndarray):
         contents.append(value.copy())
-    elif isinstance(value, random.Random):
-        contents.append(_State(pickle.dumps(value.getstate())))
-    elif isinstance(value, np.random.RandomState):
-        contents.append(_State(pickle.dumps(value.get_state())))
-    elif isinstance(value, np.random.Generator):
-        contents.append(_State(pickle.dumps(value.bit_generator.state)))
+    elif isinstance(value, read_once.GENERATORS):
+        contents.append(_State(read_once.state_of(value)))
     if is_object(value):
         contents.append(attributes_of(value))
     return contents
@@ -98,12 +92,8 @@ def fill(value: Any, contents: list[Any]) -> None:
             _set_attributes(value, part)
         elif isinstance(value, np.ndarray):
             value[...] = part
-        elif isinstance(value, random.Random):
-            value.setstate(pickle.loads(part))
-        elif isinstance(value, np.random.RandomState):
-            value.set_state(pickle.loads(part))
-        elif isinstance(value, np.random.Generator):
-            value.bit_generator.state = pickle.loads(part)
+        elif isinstance(part, _State):
+            read_once.set_state(value, part)
         else:
             base: Any = type(part)
             base.clear(value)

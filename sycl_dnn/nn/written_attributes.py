@@ -11,15 +11,13 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import random
 import sys
 import types
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from sycl_dnn.call import code_facts
+from sycl_dnn.call.read_once import generator_of
 from sycl_dnn.nn import kept_contents, module_tree
 from sycl_dnn.nn.container_contents import copied
 from sycl_dnn.nn.kept_contents import Kept
@@ -28,14 +26,6 @@ from sycl_dnn.trace.module_arrays import handed, plain
 from sycl_dnn.trace.refusals import NeedsArrays
 from sycl_dnn.trace.trace_state import running_trace
 from sycl_dnn.trace.values import Tensor
-
-_DRAWING = (random.Random, np.random.RandomState, np.random.Generator)
-#: By id of the module: the generator of its functions, with one state per process.
-_OF_PROCESS: dict[int, Any] = {
-    id(random): random.seed.__self__,  # type: ignore[attr-defined]
-    id(np.random): np.random.random.__self__,  # type: ignore[attr-defined]
-}
-
 
 #: Larger containers hold data, no generators.
 _MOST_ITEMS = 1000
@@ -319,9 +309,8 @@ def _generators(module: Any) -> list[Kept]:
     """
     generators: dict[int, Any] = {}
     for value in _values_read(module):
-        is_method = isinstance(value, (types.BuiltinMethodType, types.MethodType))
-        generator = _OF_PROCESS.get(id(value), value.__self__ if is_method else value)
-        if isinstance(generator, _DRAWING):
+        generator = generator_of(value)
+        if generator is not None:
             generators[id(generator)] = generator
     contents = [(g, kept_contents.contents_of(g)) for g in generators.values()]
     return [Kept(module, "forward", g, c, c) for g, c in contents]

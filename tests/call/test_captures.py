@@ -2,11 +2,16 @@
 """No stale captures: each call computes with the current values of captured variables."""
 
 import contextlib
+import datetime
 import functools
 import gc
+import random
 import sys
+import time
+import uuid
 
 import dpnp
+import numpy as np
 import pytest
 
 import sycl_dnn
@@ -16,7 +21,7 @@ from sycl_dnn.call.captures import Captures
 
 #: What the functions of the rows find among their globals; ``x`` is three ones, as ``W``.
 PRELUDE = """
-import enum, functools, types
+import contextvars, enum, functools, os, types
 from collections import namedtuple
 from operator import attrgetter
 
@@ -79,6 +84,24 @@ def by_computed_names(x):
     return F.sum(x)
 
 
+class Table:
+    def __init__(self, factors):
+        self.factors = factors
+
+    @functools.cached_property
+    def total(self):
+        return sum(self.factors)
+
+
+def by_imported_environment(x):
+    import os
+
+    return F.sum(x * float(os.environ.get("SCALE_OF_TEST", 1)))
+
+
+factors, table, variable = {"a": 1.0}, Table([1.0]), contextvars.ContextVar("v", default=1.0)
+get, first, values = factors.get, [1.0].__getitem__, factors.values()
+append, appended = (lambda a: (a.append, a))([1.0])
 layer, net, size, mode = Layer(W), Net([Layer(W), Layer(W)]), Size(2.0, [1.0]), Mode.PLAIN
 """
 #: By name: the function, its value, then changes and the values after them.
@@ -118,6 +141,19 @@ ROWS = {
         "lambda x: F.sum(x * attrgetter('w')(layer))", 3, ("layer.w = layer.w * 2", 6)),
     "attributes through dictionaries": (
         "lambda x: F.sum(x * layer.__dict__['w'])", 3, ("layer.w = layer.w * 2", 6)),
+    "bound methods of Python's containers": (
+        "lambda x: F.sum(x * get('a') * append.__self__[-1] * sum(values))", 3,
+        ("factors['a'] = 2.0", 12), ("append(3.0)", 36)),
+    "the environment": (
+        "lambda x: F.sum(x * float(os.getenv('SCALE_OF_TEST', 1)))", 3,
+        ("os.environ['SCALE_OF_TEST'] = '2'", 6), ("del os.environ['SCALE_OF_TEST']", 3)),
+    "the environment of a module imported inside": (
+        "by_imported_environment", 3, ("os.environ['SCALE_OF_TEST'] = '2'", 6),
+        ("del os.environ['SCALE_OF_TEST']", 3)),
+    "context variables": ("lambda x: F.sum(x * variable.get())", 3, ("variable.set(2.0)", 6)),
+    "cached properties": (
+        "lambda x: F.sum(x * table.total)", 3, ("table = Table([2.0, 3.0])", 15),
+        ("del table.total; table.factors.append(1.0)", 18)),
 }  # fmt: skip
 
 
@@ -343,3 +379,49 @@ def test_explain_lists_what_was_compiled_in(ones):
     assert "captured: config: SimpleNamespace, factor = 2.0, layer: Layer, " in str(
         step.explain(ones(3))
     )
+
+
+GENERATOR, ITERATOR = np.random.default_rng(0), iter([1.0, 2.0])
+
+
+def _draw_inside(x):
+    import random as numbers
+
+    return x * numbers.random()
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda x: x * random.random(), "must not draw random numbers"),
+        (lambda x: x * random.uniform(0, 1), "must not draw random numbers"),
+        (lambda x: x * np.random.rand(), "must not draw random numbers"),
+        (lambda x: x * GENERATOR.random(), "must not draw random numbers"),
+        (lambda x, draw=GENERATOR.normal: x * draw(), "must not draw random numbers"),
+        (_draw_inside, "must not draw random numbers"),
+        (lambda x: x * next(ITERATOR), "must not read the iterator 'ITERATOR'"),
+        (lambda x, numbers=ITERATOR: x * next(numbers), "must not read the iterator"),
+    ],
+)
+def test_numbers_that_would_be_drawn_once_are_refused(function, message, transform, ones):
+    before = random.getstate(), GENERATOR.bit_generator.state
+    with pytest.raises(TypeError, match=message):
+        transform(function)(ones(3))
+    assert (random.getstate(), GENERATOR.bit_generator.state) == before
+
+
+def test_generators_and_iterators_that_are_not_drawn_from_are_accepted(transform, ones):
+    holder = {"numbers": GENERATOR, "items": iter([1.0])}
+    f = transform(lambda x: x * len(holder) * (1.0 if GENERATOR else 2.0))
+    assert f(ones(1)).tolist() == [2.0]
+
+
+def test_clocks_are_read_with_a_warning(transform, ones):
+    for function, name in (
+        (lambda x: x * time.time(), "time.time"),
+        (lambda x: x * datetime.datetime.now().year, "datetime.now"),
+        (lambda x: x * len(str(uuid.uuid4())), "uuid.uuid4"),
+    ):
+        with pytest.warns(UserWarning, match=rf"reads {name} once") as caught:
+            transform(function)(ones(3))
+        assert caught[0].filename == __file__
