@@ -375,9 +375,11 @@ def shared_queue(arrays: list[Any], name: str) -> Any:
         if queue is None:
             queue = other
         elif other is not queue and other != queue:
+            first, second = (q.sycl_device.filter_string for q in (queue, other))
+            got = f"{first} and {second}" if first != second else f"two queues of {first}"
             raise ExecutionPlacementError(
-                f"{name}: arrays must share one queue, got {queue.sycl_device.filter_string} and "
-                f"{other.sycl_device.filter_string}; copy with dpnp.asarray(x, sycl_queue=...)"
+                f"{name}: arrays must share one queue, got {got}; copy with "
+                "dpnp.asarray(x, sycl_queue=...)"
             )
     if queue is None:
         raise TypeError(f"{name}: {_NO_ARRAY}")

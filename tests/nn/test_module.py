@@ -254,6 +254,8 @@ def test_a_parameter_on_another_queue_is_named():
             run(net, x)
     with pytest.raises(ExecutionPlacementError, match=r"1\.weight on another"):
         net(x)
+    with pytest.raises(ExecutionPlacementError, match=r"add: .* got two queues of [\w:]+; copy"):
+        F.add(net[0].weight, net[1].weight[:, :1])
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float64"])
