@@ -177,11 +177,7 @@ def _gathered(x: Any, items: Sequence[Any]) -> Any:
     chosen = [axis for axis, item in enumerate(keys) if _is_array(item)]
     rest = [i for i in range(sliced.ndim) if i not in chosen]
     sizes = [sliced.shape[i] for i in chosen]
-    axis = 0
-    for item in items:
-        if _is_array(item):
-            _check_numbers(item, x.shape[axis], axis)
-        axis += item is not None
+    check_numbers(x.shape, items)
     if len(chosen) == 1:
         return _along(sliced, chosen[0], keys[chosen[0]])
     index = functions.flat_index(sliced.trace, [keys[i] for i in chosen], sizes)
@@ -201,12 +197,14 @@ def _gathered(x: Any, items: Sequence[Any]) -> Any:
     return functions.permute(result, order)
 
 
-def _check_numbers(item: Any, n: int, axis: int) -> None:
-    """Raise IndexError for a NumPy index that is out of range."""
-    indices = item if isinstance(item, np.ndarray) else np.zeros(0, int)
-    wrong = indices[(indices < -n) | (indices >= n)]
-    if wrong.size:
-        raise IndexError(f"index: {wrong.flat[0]} is out of range for axis {axis} of size {n}")
+def check_numbers(shape: tuple[int, ...], items: Sequence[Any]) -> None:
+    """Raise IndexError for a NumPy index that is out of range, in a key with all axes."""
+    axes = [item for item in items if item is not None]
+    for axis, (item, n) in enumerate(zip(axes, shape, strict=True)):
+        indices = item if isinstance(item, np.ndarray) else np.zeros(0, int)
+        wrong = indices[(indices < -n) | (indices >= n)]
+        if wrong.size:
+            raise IndexError(f"index: {wrong.flat[0]} is out of range for axis {axis} of size {n}")
 
 
 def _along(x: Any, axis: int, item: Any) -> Any:

@@ -21,7 +21,7 @@ import numpy as np
 
 from sycl_dnn import _torch_habits
 from sycl_dnn._dpnp import Lacking, array_of_class, asnumpy, bits_as, in_dtype, replace_array
-from sycl_dnn.trace import array_writes, functions, policy
+from sycl_dnn.trace import array_writes, functions, indexing, policy
 from sycl_dnn.trace.array_device import device_on
 from sycl_dnn.trace.eager_methods import EAGER
 from sycl_dnn.trace.torch_methods import (
@@ -39,6 +39,7 @@ from sycl_dnn.trace.torch_methods import (
     writer,
 )
 from sycl_dnn.trace.trace_state import running_trace
+from sycl_dnn.trace.written_values import check_written
 
 #: Methods of modules that create or change weights, in whose bodies arrays have torch's methods.
 BUILDERS = ("__init__", "eval", "reset_parameters", "train")
@@ -286,6 +287,7 @@ _OPERATORS = {
     "xor": "bitwise_xor", "lshift": "bitwise_left_shift", "rshift": "bitwise_right_shift",
 }  # fmt: skip
 
+_LISTS = (list, range, tuple, np.ndarray)
 #: Attributes of dpnp's arrays that are arrays, with their descriptions.
 _ATTRIBUTES = {
     "T": "The array with its axes reversed.", "mT": "Matrices with their axes exchanged.",
@@ -296,9 +298,8 @@ _ATTRIBUTES = {
 def _written(x: Any, name: str, args: Any, kwargs: Any) -> Any:
     args, kwargs = tuple(map(plain, args)), {n: plain(v) for n, v in kwargs.items()}
     values = plain(writer(name)(x.plain, *args, **kwargs))
-    if getattr(values, "shape", ()) not in ((), x.shape):
-        raise ValueError(f"{name}_(): the result must have the shape {x.shape}, got {values.shape}")
-    if type(x.plain) is dpnp.ndarray and hasattr(values, "astype"):
+    check_written(x, f"{name}_()", values)
+    if type(x.plain) is dpnp.ndarray:
         values = in_dtype(values, x.dtype)
     array_writes.assign(x.plain, values)
     return x
@@ -353,13 +354,13 @@ class ModuleArray(dpnp.ndarray):  # type: ignore[misc]
 
     def _key(self, key: Any) -> Any:
         """Return a key as dpnp takes it: sequences, torch's indices or masks, as arrays."""
-        if isinstance(key, tuple):
-            return tuple([self._item(item) for item in key])
-        return self._item(key)
+        items = key if isinstance(key, tuple) else (key,)
+        if any(isinstance(item, _LISTS) for item in items):  # dpnp clips them
+            indexing.check_numbers(self.shape, indexing.full_key(self.plain, key))
+        return tuple(map(self._item, items)) if isinstance(key, tuple) else self._item(key)
 
     def _item(self, item: Any) -> Any:
-        """Return an item of a key as dpnp takes it."""
-        if not isinstance(item, (list, range, tuple)):
+        if not isinstance(item, _LISTS):
             return plain(item)
         indices = item if len(item) else np.empty(0, np.int64)
         return dpnp.asarray(indices, sycl_queue=self.sycl_queue)

@@ -18,6 +18,7 @@ from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import functions, policy
 from sycl_dnn.trace.cloning import clone_of, contiguous
 from sycl_dnn.trace.write_marks import OfOthers, captured
+from sycl_dnn.trace.written_values import check_written
 
 NUMPY_WORDS = frozenset(("axis", "axis1", "axis2", "keepdims", "ddof", "out", "decimals"))
 
@@ -328,23 +329,8 @@ def _writing(name: str) -> Callable[..., Any] | None:
 
 
 def written(x: Any, name: str, result: Any) -> Any:
-    """Return the result of a method or an operator that writes ``result`` over a traced value.
-
-    Raises
-    ------
-    ValueError
-        The result has another shape.
-    TypeError
-        It has floating-point numbers, and ``x`` has none.
-    """
-    label = name if name in OPERATORS else f"{name}()"
-    if result.shape != x.shape:
-        raise ValueError(f"{label}: the result must have shape {x.shape}, got {result.shape}")
-    lacks = (result.is_float and not x.is_float) or (
-        dtypes.is_complex(result.dtype) and not dtypes.is_complex(x.dtype)
-    )
-    if lacks:
-        raise TypeError(f"{label}: the result must have dtype {x.dtype}, got {result.dtype}")
+    """Return the result of a method or an operator that writes ``result`` over a traced value."""
+    check_written(x, name if name in OPERATORS else f"{name}()", result)
     result = functions.astype(result, x.dtype)
     return overwritten(x, name, clone_of(result) if result.marks is x.marks else result)
 

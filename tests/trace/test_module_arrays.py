@@ -116,8 +116,31 @@ def test_gradients_of_frozen_parameters_are_none_and_grad_is_none():
 
 def test_writes_of_another_shape_are_refused():
     net = nn.Linear(3, 2)
-    with pytest.raises(ValueError, match=r"add_\(\): the result must have the shape \(2, 3\)"):
+    with pytest.raises(ValueError, match=r"add_\(\): the result must have shape \(2, 3\)"):
         net.weight.add_(F.ones(5, 2, 3))
+
+
+def test_numbers_that_a_dtype_lacks_are_not_written_to_it():
+    x = with_methods(F.ones(3)) * 1.5
+    for call in (
+        lambda: x.int().add_(x), lambda: x.int().mul_(1.5), lambda: x.int().div_(2),
+        lambda: x.int().exp_(), lambda: x.int().clamp_(0.5), lambda: x.bool().add_(1),
+    ):  # fmt: skip
+        with pytest.raises(TypeError, match=r"_\(\): the result must have dtype (int32|bool), got"):
+            call()
+    assert x.int().fill_(1.5).tolist() == x.int().copy_(x).tolist() == [1, 1, 1]
+    assert x.int().mul_(True).tolist() == x.int().eq_(1).tolist() == [1, 1, 1]
+    assert x.half().mul_(x).tolist() == [2.25] * 3
+
+
+def test_lists_of_indices_out_of_range_are_refused():
+    x = with_methods(F.ones(2, 3))
+    for key in ([2], (slice(None), [0, 3]), (..., range(4)), np.array([-3]), ([0, 1], [0, 5])):
+        with pytest.raises(IndexError, match=r"index: -?\d is out of range for axis"):
+            x[key]
+        with pytest.raises(IndexError, match="out of range"):
+            x[key] = 1
+    assert x[[0, -1], 1:].shape == x[None, [True, True], -2:][0].shape == (2, 2)
 
 
 def test_a_parameter_is_read_and_written_before_a_module_has_it():
