@@ -145,13 +145,6 @@ class Batching:
         """Return the value of an array that the function refers to itself."""
         return value if isinstance(value, Tensor) else self.outer.capture(value)
 
-    @property
-    def tape_part(self) -> Any:
-        """Raise NotImplementedError: rules of users are recorded apart, which has no rule here."""
-        raise NotImplementedError(
-            "vmap: custom_vjp, checkpoint and autograd.Function have no rule for batches"
-        )
-
     def evaluated(self, tensor: Any, name: str) -> Any:
         """Raise TypeError: a value differs from sample to sample."""
         raise TypeError(_VALUES.format(name))
@@ -163,7 +156,7 @@ class Batching:
         rule = batching_rules.rule_of(function)
         if rule is not None:
             try:
-                return self._mapped(rule(Call(self, function, args, kwargs)))
+                return self.mapped(rule(Call(self, function, args, kwargs)))
             except NoRule:
                 pass
         result = self.each(function.name, function.function, args, kwargs)
@@ -171,7 +164,8 @@ class Batching:
             raise NotImplementedError(f"vmap: {function.name} has no rule for these arguments")
         return result
 
-    def _mapped(self, wholes: Any) -> Any:
+    def mapped(self, wholes: Any) -> Any:
+        """Return nested batches as values of samples."""
         return tree.map(lambda v: self.wrapped(v) if isinstance(v, Tensor) else v, wholes)
 
     def each(
@@ -253,23 +247,37 @@ class Batching:
         """
 
         def of_wholes(*wholes: Any, **kwargs: Any) -> Any:
-            with self.running():
-                args = tree.map(lambda v: self._mapped(v) if isinstance(v, Tensor) else v, wholes)
-                result = function(*args, **kwargs)
-            return self._wholes(result)
+            return self.over_wholes(functools.partial(function, **kwargs), wholes)
 
         of_wholes.__name__ = getattr(function, "__name__", "vjp")
+        with self.outside():
+            wholes = self.wholes_of(tuple(args))
+            result, pullback = inner_vjp(self.outer, of_wholes, wholes, kwargs, wrt, has_aux)
+        primary = result[0] if has_aux else result
+        return self.mapped(result), _BatchedPullback(self, pullback, primary)
+
+    @contextlib.contextmanager
+    def outside(self) -> Iterator[None]:
+        """Let calls inside a ``with`` block be over wholes."""
         root = self.root
         before, root.batching = root.batching, None
         try:
-            wholes = self._wholes(tuple(args))
-            result, pullback = inner_vjp(self.outer, of_wholes, wholes, kwargs, wrt, has_aux)
+            yield
         finally:
             root.batching = before
-        primary = result[0] if has_aux else result
-        return self._mapped(result), _BatchedPullback(self, pullback, primary)
 
-    def _wholes(self, value: Any) -> Any:
+    def over_wholes(self, function: Callable[..., Any], wholes: Sequence[Any]) -> Any:
+        """Return the wholes of what a function of samples returns, also after the mapped one."""
+        before, self.is_ended = self.is_ended, False
+        try:
+            with self.running():
+                return self.wholes_of(function(*self.mapped(wholes)))
+        finally:
+            self.is_ended = before
+
+    def wholes_of(self, value: Any) -> Any:
+        """Return nested values with batches for those of samples."""
+
         def whole(leaf: Any) -> Any:
             is_array = isinstance(leaf, Tensor) or nested_arguments.is_array(leaf)
             return self.whole_of(leaf) if is_array else leaf
@@ -296,8 +304,8 @@ class _BatchedPullback:
                 )
             dy = F.full_like(self._primary, dy)
         else:
-            dy = batching._wholes(dy)
-        return tuple(batching._mapped(list(self._pullback(dy))))
+            dy = batching.wholes_of(dy)
+        return tuple(batching.mapped(list(self._pullback(dy))))
 
 
 #: Functions over tensors that are the same for a whole.

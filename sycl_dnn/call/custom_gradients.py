@@ -110,13 +110,33 @@ class custom_vjp:  # noqa: N801 - used as a decorator
 
     def recorded(self, trace: Any, forward: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """Record ``forward``, with its residuals as results that ``backward`` reads."""
-        _, backward = self.rule  # type: ignore[misc]
+        backward = self.rule[1]  # type: ignore[index]
+        key = (self, trace.identity(backward))
+        return self._recorded(trace, functools.partial(forward, **kwargs), backward, args, key)
+
+    def _recorded(self, trace: Any, forward: Any, backward: Any, args: Any, key: Any) -> Any:
+        batching = _batching_of(trace)
+        if batching is not None:  # the same over wholes
+
+            def forward_of_wholes(*wholes: Any) -> Any:
+                return batching.over_wholes(forward, wholes)
+
+            def backward_of_wholes(*wholes: Any) -> Any:
+                return batching.over_wholes(backward, wholes)
+
+            with batching.outside():
+                return batching.mapped(
+                    self._recorded(
+                        batching.outer, forward_of_wholes, backward_of_wholes,
+                        batching.wholes_of(tuple(args)), (*key, batching.size),
+                    )
+                )  # fmt: skip
         name = self._name
         part = trace.tape_part(training=True)
         token = _inside.set(_inside.get() | {self})
         try:
             with unwritten(trace):
-                returned = forward(*args, **kwargs)
+                returned = forward(*args)
         finally:
             _inside.reset(token)
             trace.logged(TapePart.end, part)
@@ -131,7 +151,12 @@ class custom_vjp:  # noqa: N801 - used as a decorator
             return _put_on_tape(name, pulled, args, result)
 
         captured = tree.map(lambda v: _captured_by(trace, v), returned)
-        return trace.joined((self, trace.identity(backward)), record, (args, *captured), {})
+        return trace.joined(key, record, (args, *captured), {})
+
+
+def _batching_of(trace: Any) -> Any:
+    """Return the batching of the ``vmap`` that runs, or None."""
+    return trace.batching or (trace if trace.depth else None)
 
 
 def _captured_by(trace: Any, value: Any) -> Any:
@@ -249,6 +274,11 @@ def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _recorded(trace: Any, body: Callable[[], Any], function: Callable[..., Any]) -> Any:
     """Record a function as one entry, whose gradient records it again."""
+    batching = _batching_of(trace)
+    if batching is not None:  # the same over wholes
+        with batching.outside():
+            wholes = _recorded(batching.outer, lambda: batching.over_wholes(body, ()), function)
+        return batching.mapped(wholes)
     part, n_before = trace.tape_part(training=True, is_apart=True), _n_evaluated(trace)
     try:
         with unwritten(trace):

@@ -44,8 +44,7 @@ def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> C
     TypeError
         On a call: code depends on a value, or writes samples to an array that all share.
     NotImplementedError
-        On a call: ``custom_vjp`` or ``checkpoint`` inside; more than 256 samples of a function that
-        has to run for each of them.
+        On a call: more than 256 samples of a function that has to run for each of them.
 
     Notes
     -----

@@ -127,7 +127,7 @@ class Function:
         writes: list[tuple[int, int | None]] = []
 
         def forward(*args: Any) -> Any:
-            own = [a.trace.logged(_own, a) if isinstance(a, Tensor) else a for a in args]
+            own = [_own(a) if isinstance(a, Tensor) else a for a in args]
             numbers = [getattr(a, "number", None) for a in own]
             result, kept = cls._run(*own)
             writes.extend(_writes(own, numbers, result))
@@ -180,7 +180,14 @@ class Function:
 
 
 def _own(x: Tensor) -> Tensor:
-    """Return a value of the function's own: writes to it are no writes to ``x`` yet."""
+    """Return a value of the function's own: writes to it are no writes to ``x`` yet.
+
+    In ``vmap`` it is ``x`` itself, to which writes are refused.
+    """
+    return x if x.trace.depth else x.trace.logged(_aliased, x)  # type: ignore[no-any-return]
+
+
+def _aliased(x: Tensor) -> Tensor:
     return x.trace.view(x, alias(x), lambda grad: grad)  # type: ignore[no-any-return]
 
 

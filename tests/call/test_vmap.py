@@ -9,6 +9,7 @@ from in_threads import in_threads
 import sycl_dnn
 from sycl_dnn import functional as F
 from sycl_dnn import nn, vmap
+from sycl_dnn.nn import torch_names
 
 
 @pytest.fixture
@@ -329,13 +330,79 @@ def test_threads(x):
         (lambda x: vmap(lambda r: sycl_dnn.vjp(lambda v: v * 2, r)[1](1.0))(x), ValueError,
          "pullback: dy must be an array nested like the result"),
         (lambda x: vmap(_write_to_shared)(x), TypeError, "cannot be written to an array"),
-        (lambda x: vmap(sycl_dnn.checkpoint(F.sin))(x), NotImplementedError, "no rule for batches"),
+        (lambda x: vmap(_Doubled.apply)(x), RuntimeError, "cannot write to a tensor"),
         (lambda x: vmap(F.histc)(F.cat([x] * 100)), NotImplementedError, "1 to 256, got 300"),
     ],
 )  # fmt: skip
 def test_refusals(x, call, error, text):
     with pytest.raises(error, match=text):
         call(x)
+
+
+class _Doubled(torch_names.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.mul_(2)
+
+
+class _Scaled(torch_names.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, w, n):
+        ctx.save_for_backward(x, w)
+        return x * w * n
+
+    @staticmethod
+    def backward(ctx, dy):
+        x, w = ctx.saved_tensors
+        return dy * w * x, dy.sum() * torch_names.ones_like(w), None
+
+
+def _with_rule():
+    scaled = sycl_dnn.custom_vjp(lambda x, w, n: x * w * n)
+    scaled.defvjp(
+        lambda x, w, n: (x * w * n, (x, w)),
+        lambda kept, dy: (dy * kept[1] * kept[0], dy.sum() * F.ones_like(kept[1]), None),
+    )
+    return scaled
+
+
+@pytest.mark.parametrize("run", [lambda f: f, sycl_dnn.compile], ids=["called", "compiled"])
+@pytest.mark.parametrize(
+    "scaled",
+    [_with_rule(), _Scaled.apply, sycl_dnn.checkpoint(lambda x, w, n: F.sin(x * w) * n)],
+    ids=["custom_vjp", "Function", "checkpoint"],
+)
+def test_rules_of_users_are_mapped(x, scaled, run):
+    def loss(row, w):
+        return (scaled(row, w, 2.0) ** 2).sum()
+
+    def by_rows(function):
+        return lambda x, w: [F.stack(v) for v in zip(*map(function, x, [w] * 3), strict=True)]
+
+    def squares(mapped):
+        return lambda x, w: sum((v**2).sum() for v in mapped(x, w))
+
+    w, grads = x[1] * 2 - 1, sycl_dnn.grad(loss, (0, 1))
+    mapped, each = vmap(grads, (0, None)), by_rows(grads)
+    for actual, expected in (
+        (run(mapped)(x, w), each(x, w)),
+        (run(sycl_dnn.grad(lambda x, w: vmap(loss, (0, None))(x, w).sum(), (0, 1)))(x, w),
+         sycl_dnn.grad(lambda x, w: sum(loss(r, w) for r in x), (0, 1))(x, w)),
+        (run(sycl_dnn.grad(squares(mapped), (0, 1)))(x, w),
+         sycl_dnn.grad(squares(each), (0, 1))(x, w)),
+        (run(vmap(lambda w: mapped(x, w)))(F.stack([w, -w])),
+         [F.stack(v) for v in zip(each(x, w), each(x, -w), strict=True)]),
+        (run(sycl_dnn.grad(lambda w: vmap(lambda r: scaled(w, r, 1.0).sum())(x).sum()))(w),
+         sycl_dnn.grad(lambda w: sum(scaled(w, r, 1.0).sum() for r in x))(w)),
+    ):  # fmt: skip
+        for a, b in zip(actual, expected, strict=True):
+            np.testing.assert_allclose(dpnp.asnumpy(a), dpnp.asnumpy(b), rtol=2e-5, atol=1e-5)
+
+
+def test_a_checkpoint_of_samples_drops_the_same_elements_again(x):
+    dropped = sycl_dnn.checkpoint(lambda r: F.dropout(r, 0.5, training=True) * r)
+    value, grad = sycl_dnn.value_and_grad(lambda v: vmap(dropped)(v).sum())(F.ones(4, 100))
+    assert 0 < float(value) * 2 == float(grad.sum()) < 1600
 
 
 def _without_negatives(row):
