@@ -44,6 +44,7 @@ _SEQUENCES: tuple[type, ...] = (
     tuple, list, set, frozenset, deque, type({}.keys()), type({}.values()), type({}.items()),
 )  # fmt: skip
 _MAPPINGS = (dict, types.MappingProxyType)
+_NUMBERS = (int, float, complex)
 _IDENTICAL = (type, types.ModuleType, enum.Enum)
 _BUFFERS = (bytearray, array.array, memoryview)
 _IGNORED_METHODS = frozenset(
@@ -113,6 +114,22 @@ class Captures:
             if any(id(a) not in current for a in arrays):
                 return False
         return True
+
+    def changed_numbers(self) -> list[str]:
+        """Return the names of numbers that have changed: variables, attributes and items."""
+        names = []
+        for read, key, value in self._reads:
+            try:
+                current = read(key)
+            except Exception:
+                continue
+            if type(value) in _NUMBERS and not same(current, value):
+                names.append(_name(read, key))
+            elif value.__class__ is tuple is current.__class__ and len(value) == len(current):
+                pairs = zip(value, current, strict=True)
+                is_changed = any(type(v) in _NUMBERS and not same(c, v) for v, c in pairs)
+                names += ["an item of a container"] if is_changed else []
+        return list(dict.fromkeys(names))
 
     def watch(self, captured: Iterable[Any], spans: WatchedSpans) -> None:
         """Let writes to what is read be seen, if values of a trace were computed from it.

@@ -16,7 +16,7 @@ import secrets
 import time
 import types
 import uuid
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator, MutableMapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -131,4 +131,12 @@ class ReadOnce:
                 f"{function} must not draw random numbers of Python or NumPy while it is traced: "
                 "they would be drawn once; draw them by sycl_dnn.functional.rand, or pass them as "
                 "arguments"
+            )
+
+    def warn_of_changes(self, function: str, names: Sequence[str]) -> None:
+        """Warn of constants that a function changed while it was traced."""
+        if names:
+            _warn.warn(
+                f"{function} changed {', '.join(names)} while it was traced: that happens once for "
+                "each program, not at each call; take the value as an argument and return it"
             )

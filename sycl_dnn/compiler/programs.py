@@ -220,6 +220,7 @@ class Programs:
             if self._fallback == "error":
                 raise lack.error from None
             return lack, Captures(subject, call.others)
+        before.read_once.warn_of_changes(self.__name__, before.changed_numbers())
         # A program whose arrays another thread replaced while it was made is for this call only.
         is_same = before.has_same_arrays()
         are_unwritten = self._pool.sources.are_unwritten if is_same else lambda: False

@@ -9,6 +9,7 @@ import random
 import sys
 import time
 import uuid
+import warnings
 
 import dpnp
 import numpy as np
@@ -425,3 +426,36 @@ def test_clocks_are_read_with_a_warning(transform, ones):
         with pytest.warns(UserWarning, match=rf"reads {name} once") as caught:
             transform(function)(ones(3))
         assert caught[0].filename == __file__
+
+
+def test_counters_that_would_count_once_cause_a_warning(ones):
+    number, items, holder = 0, [0], {"n": 0.5, "cache": None, "is_ready": False}
+
+    def count(x):
+        nonlocal number
+        number += 1
+        return x * number
+
+    def count_in_list(x):
+        items[0] += 1
+        return x * items[0]
+
+    def count_in_dict(x):
+        holder["n"] *= 2
+        return x * holder["n"]
+
+    for function, name in (
+        (count, "number"), (count_in_list, "an item of a container"),
+        (count_in_dict, "an item of a container"),
+    ):  # fmt: skip
+        with pytest.warns(UserWarning, match=f"{function.__name__} changed {name} while it was"):
+            sycl_dnn.compile(function)(ones(3))
+
+    def prepare(x):  # as often as functions run
+        if not holder["is_ready"]:
+            holder["is_ready"], holder["cache"] = True, (1, 2)
+        return x * holder["cache"][1]
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert sycl_dnn.compile(prepare)(ones(1)).tolist() == [2.0]

@@ -282,6 +282,7 @@ def test_writes_of_utilities_to_plain_arrays_are_seen():
             )
 
 
+@pytest.mark.filterwarnings("ignore:function changed")
 @pytest.mark.parametrize("way", ["compile", "plan"])
 def test_what_a_function_changes_itself_does_not_count(way):
     """It runs once, so its counters count once."""
