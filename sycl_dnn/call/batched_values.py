@@ -22,6 +22,7 @@ from sycl_dnn.trace import functions as F
 from sycl_dnn.trace.indexing import full_key, numbers_of, put, taken_from
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.torch_methods import VIEWS, overwritten, unspoilt, written
+from sycl_dnn.trace.trace_state import TraceState
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.write_marks import ASSIGNMENT, OfOthers
 
@@ -94,6 +95,8 @@ class Batching:
         self.outer, self.size = outer, size
         self.depth = outer.depth + 1
         self.is_ended = False
+
+    __call__ = TraceState.__call__
 
     def __getattr__(self, name: str) -> Any:
         if callable(getattr(Trace, name, None)):  # a method that records steps

@@ -330,6 +330,7 @@ def test_threads(x):
         (lambda x: vmap(lambda r: sycl_dnn.vjp(lambda v: v * 2, r)[1](1.0))(x), ValueError,
          "pullback: dy must be an array nested like the result"),
         (lambda x: vmap(_write_to_shared)(x), TypeError, "cannot be written to an array"),
+        (lambda x: vmap(lambda r: r.trace())(x), TypeError, r"use diagonal\(\).sum"),
         (lambda x: vmap(_Doubled.apply)(x), RuntimeError, "cannot write to a tensor"),
         (lambda x: vmap(F.histc)(F.cat([x] * 100)), NotImplementedError, "1 to 256, got 300"),
     ],
