@@ -20,6 +20,7 @@ from sycl_dnn.onednn.memory import KINDS, allocated
 from sycl_dnn.program.segments import Segment
 from sycl_dnn.trace import array_writes, nested_arguments, policy, profile_notes
 from sycl_dnn.trace.frozen import Frozen
+from sycl_dnn.trace.module_arrays import in_manner
 from sycl_dnn.trace.steps import NeedsAnotherDevice
 
 
@@ -44,7 +45,7 @@ class BoundCall:
         #: By register: what differs from call to call.
         self._seeds = {r: s for r, s in executable.seeds.items() if not isinstance(s, FromNumber)}
         self._written = executable.written(registers)
-        self._result = placed.results(plan, registers)
+        self._result = in_manner(placed.results(plan, registers))
         self._programs = [self._stage(s) for s in executable.stages]
 
     def _stage(self, stage: Any) -> Any:

@@ -19,6 +19,7 @@ from sycl_dnn.call.recorded_calls import HeldPlan
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import allocation, nested_arguments
 from sycl_dnn.trace.array import Array, wrapped
+from sycl_dnn.trace.module_arrays import depths, in_manner
 from sycl_dnn.trace.values import Tensor
 
 _CARRIED = dtypes.CARRIED
@@ -62,7 +63,7 @@ class Pullback:
                 dy = plan.one(self._queue, self._number)
             gradients = reverse_call.call(saved, dy)
             if gradients is not NotImplemented:
-                return gradients
+                return in_manner(gradients) if depths else gradients  # type: ignore[no-any-return]
         both = plan.both
         leaves = self._leaves(dy)
         seeds = [self._seed(d, t) for d, t in zip(leaves, both.seed_tensors, strict=True)]
@@ -70,7 +71,8 @@ class Pullback:
         registers = both.reverse.run(self._queue, stream, [*seeds, *arrays], kind, None, frozen)
         if reverse_call is not None:
             reverse_call.remember(dy, seeds)
-        return both.nested(both.reverse.leaves(registers, []))
+        gradients = both.nested(both.reverse.leaves(registers, []))
+        return in_manner(gradients) if depths else gradients
 
     @property
     def _queue(self) -> Any:

@@ -28,7 +28,7 @@ from sycl_dnn.call.pullback import Differential, Pullback
 from sycl_dnn.call.recorded_calls import Recording
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import nested_arguments, policy, profile_notes
-from sycl_dnn.trace.module_arrays import in_manner, without_methods
+from sycl_dnn.trace.module_arrays import depths, in_manner, without_methods
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.steps import NeedsAnotherDevice
 from sycl_dnn.trace.trace_state import running
@@ -120,12 +120,12 @@ def differentiated(
     operation = subjects.operation_of(function)
     if operation is not None:
         subject = ("vjp", operation, *policy.SOURCES, wrt, has_aux)
-        result = _repeat(subject, args, kwargs, None)
-        if result is not NotImplemented:
-            return result
-    if policy.current().debug_nans:
-        return _checked_for_nans(request)
-    return _differentiated(request)
+        outcome = _repeat(subject, args, kwargs, None)
+        if outcome is not NotImplemented:
+            return (in_manner(outcome[0]), outcome[1]) if depths else outcome
+    run = _checked_for_nans if policy.current().debug_nans else _differentiated
+    result, pullback = run(request)
+    return in_manner(result) if depths else result, pullback
 
 
 _repeat = cache.plans.calls.call
@@ -383,7 +383,7 @@ def value_and_gradient_of(
         result, pullback = differentiated(name, function, args, kwargs, wrt, has_aux, check)
         _check_value(name, result, has_aux)
         gradients = pullback()
-        return in_manner(result), gradients[0] if is_single else gradients
+        return result, gradients[0] if is_single else gradients
 
     return transformed
 

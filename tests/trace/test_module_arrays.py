@@ -251,3 +251,41 @@ def test_sequences_in_keys_are_arrays_of_indices(key, way, queue):
     np.testing.assert_array_equal(dpnp.asnumpy(read), values[expected_key])
     values[expected_key] = -1
     np.testing.assert_array_equal(dpnp.asnumpy(written), values)
+
+
+def _square(x):
+    return x * x
+
+
+def _energy(x):
+    return (x * x).sum()
+
+
+@pytest.mark.parametrize("transform", [
+    lambda x: sycl_dnn.grad(_energy)(x),
+    lambda x: sycl_dnn.grad(lambda a, b: (a * b).sum(), (0, 1))(x, x),
+    lambda x: sycl_dnn.value_and_grad(_energy)(x)[1],
+    lambda x: sycl_dnn.vjp(_square, x)[0],
+    lambda x: sycl_dnn.vjp(F.exp, x),
+    lambda x: sycl_dnn.vjp(_square, x)[1](x),
+    lambda x: sycl_dnn.jvp(_square, (x,), (x,)),
+    lambda x: sycl_dnn.hvp(_energy, (x,), (x,)),
+    lambda x: sycl_dnn.jacobian(_square)(x),
+    lambda x: sycl_dnn.hessian(_energy)(x),
+    lambda x: sycl_dnn.vmap(_square)(x),
+    lambda x: sycl_dnn.compile(lambda x: {"y": _square(x)})(x)["y"],
+    lambda x: sycl_dnn.compile(sycl_dnn.grad(_energy))(x),
+    lambda x: sycl_dnn.compile(_square).bind(x)(),
+    lambda x: sycl_dnn.plan(_square, x)(),
+])  # fmt: skip
+def test_results_of_transforms_have_torch_methods_where_they_are_set(transform):
+    set_tensor_methods()
+    try:
+        for _ in range(3):  # later calls are repeated without Python
+            found = transform(F.ones(2, 2))
+            found = found if isinstance(found, tuple) else (found,)
+            arrays = [v for item in found for v in (item if isinstance(item, tuple) else (item,))]
+            assert {type(v) for v in arrays if not callable(v)} == {module_arrays.ModuleArray}
+    finally:
+        set_tensor_methods(False)
+    assert type(sycl_dnn.grad(_energy)(F.ones(2))) is dpnp.ndarray
