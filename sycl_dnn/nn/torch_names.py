@@ -46,7 +46,7 @@ __version__ = "2.13.0"
 channels_last, contiguous_format, preserve_format = "channels_last", "contiguous", "preserve"
 strided = "strided"
 special, linalg = torch_additions.special, torch_linalg.linalg
-fft, signal = torch_windows.fft, torch_windows.signal
+fft, signal = torch_signal.fft, torch_windows.signal
 #: torch's dtypes whose names differ.
 _DTYPES = {
     "float": "float32", "double": "float64", "half": "float16", "long": "int64", "int": "int32",
@@ -192,7 +192,7 @@ def __getattr__(name: str) -> Any:
         return _factory(getattr(functional, name))
     for module in (
         functional, torch_compositions, torch_searches, torch_additions, torch_environment,
-        torch_grids, torch_matrices, torch_runs, torch_signal, torch_special,
+        torch_grids, torch_matrices, torch_runs, torch_signal, torch_special, torch_windows,
     ):  # fmt: skip
         if not name.startswith("_") and hasattr(module, name):
             return getattr(module, name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch's windows and short-time Fourier transforms, composed of ``sycl_dnn.functional``.
+"""Short-time Fourier transforms, and ``torch.fft`` with all of its names.
 
 Frames are columns of ``F.unfold`` and their sum is ``F.fold``, so all derivatives, ``vmap`` and
 compiled functions follow.
@@ -8,98 +8,14 @@ compiled functions follow.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
-
 from sycl_dnn import functional as F
-from sycl_dnn.functional.shape.reshaping import checked_int
+from sycl_dnn.functional.shape.reshaping import check_axes, checked_int
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import functions
-from sycl_dnn.trace.module_arrays import with_methods
 from sycl_dnn.trace.trace_state import running_trace
-
-# --- Windows
-
-
-def window(
-    name: str, symmetric: Callable[[int], Any], length: Any, periodic: bool, dtype: Any = None,
-    is_one: bool = True, **options: Any,
-) -> Any:  # fmt: skip
-    """Return a symmetric window, or a periodic one: all but the last of one more element.
-
-    A single element is 1, if ``is_one``.
-    """
-    n = checked_int(name, "window_length", length, 0)
-    dtype = dtypes.name_of(dtype or "float32")
-    if not dtypes.is_float(dtype):
-        raise TypeError(f"{name}: dtype must be floating-point, got {dtype}")
-    values = np.ones(1) if n == 1 and is_one else symmetric(n + bool(periodic and n > 1))[:n]
-    return with_methods(F.tensor(values, dtype=dtype, **options))
-
-
-def cosine_sum(n: int, factors: Sequence[float]) -> np.ndarray:
-    """Return the symmetric window of ``n`` elements that is an alternating sum of cosines."""
-    angles = 2 * np.pi * np.arange(n) / max(n - 1, 1)
-    return sum(((-1) ** i * f * np.cos(i * angles) for i, f in enumerate(factors)), np.zeros(n))
-
-
-def hann_window(window_length: int, periodic: bool = True, **options: Any) -> Any:
-    """Return a raised cosine.
-
-    Parameters
-    ----------
-    window_length : int
-    periodic : bool
-        Return all but the last element of the symmetric window of one more.
-    options
-        ``dtype``, float32 by default or another floating-point one, ``device``, and torch's others.
-
-    Returns
-    -------
-    array (window_length,)
-
-    Raises
-    ------
-    TypeError, ValueError
-        ``dtype`` is not floating-point, or ``window_length`` is no integer of at least 0.
-
-    Notes
-    -----
-    Source: ``torch.hann_window``; the other windows are torch's as well.
-    """
-    values = partial(cosine_sum, factors=(0.5, 0.5))
-    return window("hann_window", values, window_length, periodic, **options)
-
-
-def hamming_window(
-    window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46,
-    **options: Any,
-) -> Any:  # fmt: skip
-    """Return ``alpha - beta * cos``, (window_length,); options as of ``hann_window``."""
-    values = partial(cosine_sum, factors=(alpha, beta))
-    return window("hamming_window", values, window_length, periodic, **options)
-
-
-def blackman_window(window_length: int, periodic: bool = True, **options: Any) -> Any:
-    """Return a sum of two cosines, (window_length,); options as of ``hann_window``."""
-    values = partial(cosine_sum, factors=(0.42, 0.5, 0.08))
-    return window("blackman_window", values, window_length, periodic, **options)
-
-
-def bartlett_window(window_length: int, periodic: bool = True, **options: Any) -> Any:
-    """Return a triangle, (window_length,); options as of ``hann_window``."""
-    return window("bartlett_window", np.bartlett, window_length, periodic, **options)
-
-
-def kaiser_window(
-    window_length: int, periodic: bool = True, beta: float = 12.0, **options: Any
-) -> Any:
-    """Return Kaiser's window, (window_length,); options as of ``hann_window``."""
-    values = partial(np.kaiser, beta=beta)
-    return window("kaiser_window", values, window_length, periodic, **options)
-
 
 # --- Frames
 
@@ -312,4 +228,55 @@ def istft(
     return signals if input.ndim == 3 else signals[0]
 
 
+# --- torch.fft
+
+
+def hfftn(
+    input: Any, s: Sequence[int] | None = None, dim: Any = None, norm: str | None = None
+) -> Any:
+    """Return the real transform along axes of numbers with a half along the last one."""
+    axes, sizes = _axes(input, s, dim)
+    first = F.fft.fftn(input, sizes[:-1], axes[:-1], norm) if axes[1:] else input
+    return F.fft.hfft(first, sizes[-1], axes[-1], norm)
+
+
+def ihfftn(
+    input: Any, s: Sequence[int] | None = None, dim: Any = None, norm: str | None = None
+) -> Any:
+    """Return half of the inverse transform along axes of real numbers."""
+    axes, sizes = _axes(input, s, dim)
+    half = F.fft.ihfft(input, sizes[-1], axes[-1], norm)
+    return F.fft.ifftn(half, sizes[:-1], axes[:-1], norm) if axes[1:] else half
+
+
+def _axes(input: Any, s: Any, dim: Any) -> tuple[Any, Any]:
+    """Return axes, and sizes along them: None for all but the last is that of the input."""
+    if dim is None:
+        dim = range(input.ndim) if s is None else range(input.ndim - len(s), input.ndim)
+    axes = check_axes("fft", (dim,) if isinstance(dim, int) else tuple(dim), input.ndim)
+    if s is not None and len(s) != len(axes):
+        raise ValueError(f"fft: s must have a size for each of the axes {axes}, got {tuple(s)}")
+    if not axes:
+        raise ValueError(f"fft: input must have an axis to transform, got {tuple(input.shape)}")
+    return axes, (*[-1] * (len(axes) - 1), None) if s is None else tuple(s)
+
+
+def hfft2(
+    input: Any, s: Sequence[int] | None = None, dim: Any = (-2, -1), norm: str | None = None
+) -> Any:
+    """Return the real transform along two axes of numbers with a half along the last one."""
+    return hfftn(input, s, dim, norm)
+
+
+def ihfft2(
+    input: Any, s: Sequence[int] | None = None, dim: Any = (-2, -1), norm: str | None = None
+) -> Any:
+    """Return half of the inverse transform along two axes of real numbers."""
+    return ihfftn(input, s, dim, norm)
+
+
+fft = SimpleNamespace(
+    **{name: getattr(F.fft, name) for name in F.fft.__all__},
+    hfft2=hfft2, hfftn=hfftn, ihfft2=ihfft2, ihfftn=ihfftn,
+)  # fmt: skip
 functions.add_methods({"stft": stft, "istft": istft})

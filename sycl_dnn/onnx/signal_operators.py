@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sycl_dnn.nn.torch_signal import cosine_sum
+from sycl_dnn.nn.torch_windows import cosine_sum
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.onnx.elementwise_operators import name_of
 from sycl_dnn.onnx.model_graph import check_host_size, check_size
