@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sycl_dnn._core import PostOps, PrimitiveAttr, algorithm, engine_kind
+from sycl_dnn._core import PostOps, PrimitiveAttr, algorithm
 from sycl_dnn.call.operation import operation
 from sycl_dnn.errors import Unimplemented
 from sycl_dnn.functional.activation.softmax import by_primitive, normalized
@@ -160,7 +160,7 @@ def _product(a: Tensor, b: Tensor, scale: float, dtype: str, mask: Tensor | None
 def _is_slow(inputs: dict[str, Tensor], out: Out, attr: PrimitiveAttr) -> bool:
     """Whether a CPU has only the reference: SSE4.1, or bfloat16 with a broadcast mask."""
     trace = inputs["src"].trace
-    if trace.engine.kind is not engine_kind.cpu:
+    if not trace.is_on_cpu:
         return False
     try:
         params = parameters_of("matmul", inputs, {"dst": out}, {}, {})

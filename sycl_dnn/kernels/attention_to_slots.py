@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from sycl_dnn import _core
 from sycl_dnn.kernels.choice import DTYPES
 from sycl_dnn.kernels.index_range import MAX_SPAN
 from sycl_dnn.kernels.launching import Kernels, dense
@@ -196,7 +195,7 @@ def attention_to_slots(
     n, length, n_queries, dim = query.shape
     heads, n_slots = cache.keys.shape[1:3]
     group = n_queries // heads
-    is_cpu = query.trace.engine.kind is _core.engine_kind.cpu
+    is_cpu = query.trace.is_on_cpu
     dtypes = {t.dtype for t in (query, key, value, cache.keys, cache.values)}
     is_whole = dim % 16 == 0 and 0 < group * length * dim <= _MAX_QUERY_ELEMENTS and n > 0
     is_small = length <= MOST_POSITIONS and cache.keys.size < MAX_SPAN

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sycl_dnn import _core
 from sycl_dnn.kernels.index_range import MAX_SPAN
 from sycl_dnn.onednn.fault import cpu_has_avx512
 from sycl_dnn.trace import layout
@@ -68,7 +67,7 @@ def chosen(family: str, x: Tensor, *, any_channels: bool = False) -> str | None:
     memory_layout = _layout(x, any_channels) if is_supported else None
     if memory_layout is None or mode == "never" or mode == "always":
         return None if mode == "never" else memory_layout
-    if x.trace.engine.kind is not _core.engine_kind.cpu:
+    if not x.trace.is_on_cpu:
         return None  # performance on GPUs is unknown
     rule = RULES[family]
     least = rule.row_major if memory_layout == "row_major" else rule.channels_last

@@ -44,7 +44,7 @@ class Kernels:
     ) -> None:
         self._trace = trace
         self._queue = trace.engine.sycl_queue
-        self.n_items = 1 if trace.engine.kind is _core.engine_kind.cpu else _ON_GPU
+        self.n_items = 1 if trace.is_on_cpu else _ON_GPU
         macros = "".join(f"#define {name}\n" for name in defined)
         self._source = macros + beginning(dtype, vector, self.n_items) + source
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from sycl_dnn import _core
 from sycl_dnn.kernels.choice import DTYPES
 from sycl_dnn.kernels.index_range import MAX_SPAN
 from sycl_dnn.kernels.launching import Kernels, dense, shares
@@ -224,7 +223,7 @@ class Around(NamedTuple):
         """
         norm = self.norm
         is_float = norm is None or (norm.dtype == "float32" and norm.shape == x.shape[1:])
-        is_cpu = x.trace.engine.kind is _core.engine_kind.cpu
+        is_cpu = x.trace.is_on_cpu
         return is_cpu and is_float and 0 < x.shape[0] <= MOST_ROWS and x.size <= _MAX_NORMED
 
     def macros(self, m: int, n_matrices: int) -> list[str]:
@@ -258,7 +257,7 @@ def _kernels(
     macros = around.macros(rows, n)
     macros += [f"PARTS {block.n_elements // 32}", f"BYTES {block.n_bytes}"]
     macros += [f"K {operand.shape[1]}"] * (around.norm is not None)
-    is_cpu = operand.trace.engine.kind is _core.engine_kind.cpu
+    is_cpu = operand.trace.is_on_cpu
     macros.append(f"ROWS {2 if around.gate or (is_cpu and rows <= 2) else 1}")
     return Kernels(operand.trace, _DECODE + block.decoding + _KERNELS, dtype, 16, macros)
 

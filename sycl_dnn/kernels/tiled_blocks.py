@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from sycl_dnn import _core
 from sycl_dnn._core import MemoryDesc
 from sycl_dnn.kernels.choice import DTYPES
 from sycl_dnn.kernels.index_range import MAX_SPAN
@@ -272,7 +271,7 @@ def tiled_products(
     """
     (m, k), sizes = x.shape, [w.shape[0] for w in matrices]
     is_small = 0 < m <= MOST_ROWS and 0 < x.size <= _MAX_PRIVATE and min(sizes) > 0
-    if not is_small or max(sizes) * k >= MAX_SPAN or x.dtype not in DTYPES or not _is_cpu(x):
+    if not is_small or max(sizes) * k >= MAX_SPAN or x.dtype not in DTYPES or not x.trace.is_on_cpu:
         return None
     macros = [*around.macros(m, len(matrices)), f"K {k}"]
     kernels = _kernels(x, kind, x.dtype, _PRODUCTS, macros)
@@ -285,10 +284,6 @@ def tiled_products(
     return recorded_products(kernels, name, x, matrices, around, sizes, numbers, n_groups)
 
 
-def _is_cpu(x: Tensor) -> bool:
-    return bool(x.trace.engine.kind is _core.engine_kind.cpu)
-
-
 def tiled_columns(data: Tensor, kind: str, dtype: str) -> Tensor | None:
     """Return the transposed weights (k, n) of tiles, None if there is no kernel for it.
 
@@ -296,7 +291,7 @@ def tiled_columns(data: Tensor, kind: str, dtype: str) -> Tensor | None:
     """
     block = BLOCKS[TILED[kind]]
     n, n_blocks = data.shape[0], data.shape[1] // block.n_bytes * (block.n_elements // 32)
-    if not 0 < n * n_blocks * 32 < MAX_SPAN or not _is_cpu(data):
+    if not 0 < n * n_blocks * 32 < MAX_SPAN or not data.trace.is_on_cpu:
         return None
     shape, macros = (n_blocks * 32, n), []
     layout: Layout = "row_major"

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from sycl_dnn import _core
 from sycl_dnn.kernels.building import Module
 from sycl_dnn.kernels.chained_stages import ChainForm, chain_module
 from sycl_dnn.kernels.forms import ReductionForm, name_of
@@ -114,7 +113,7 @@ class Chains:
         self._trace = trace
         self._open: list[_Chain] = []
         #: Items of a group would have to wait for each other between stages.
-        self._is_cpu = trace.engine.kind is _core.engine_kind.cpu
+        self._is_cpu = trace.is_on_cpu
 
     def begun(self, stages: Sequence[Stage]) -> list[Tensor]:
         """Record the first of several equal launches; return its results."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sycl_dnn import _core
 from sycl_dnn.kernels.expression import Expression
 from sycl_dnn.kernels.forms import BLOCK, ReductionSchedule
 from sycl_dnn.kernels.passes import Passes
@@ -95,7 +94,7 @@ class ReductionLaunch:
 
     def __init__(self, region: RegionArrays, chain: Chains) -> None:
         self._region, self._expression, self._chains = region, region.expression, chain
-        self._is_cpu = region.trace.engine.kind is _core.engine_kind.cpu
+        self._is_cpu = region.trace.is_on_cpu
         self._grid = region.grid()
         self._schedule = schedule_of(
             self._expression, self._grid, self._n_processors, is_cpu=self._is_cpu

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from sycl_dnn import _core
 from sycl_dnn.kernels.expression import REGISTERS, SCANS
 from sycl_dnn.kernels.forms import ReductionSchedule, ScanForm, name_of
 from sycl_dnn.kernels.fused_scan import scan_module, state_types
@@ -49,7 +48,7 @@ class ScanLaunch:
         self._expression = expression = region.expression
         device = region.trace.engine.sycl_queue.sycl_device
         self._n_processors = int(device.max_compute_units)
-        self._is_cpu = region.trace.engine.kind is _core.engine_kind.cpu
+        self._is_cpu = region.trace.is_on_cpu
         self._wide = "f64" if self._is_cpu else "f32"
         terms = [t for t in expression.terms if t.operation in SCANS]
         self._in_order = any(

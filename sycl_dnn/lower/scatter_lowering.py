@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from sycl_dnn import _core
 from sycl_dnn.ir.node import Shape
 from sycl_dnn.kernels.elementwise_schedule import grid_of
 from sycl_dnn.kernels.index_range import check_span
@@ -76,7 +75,7 @@ def _launched(
         check_span("scatter", 1 + sum((n - 1) * s for n, s in zip(sizes, row, strict=True)))
     plan = scatter_plan(
         grid, along, (shape[axis], m), (dtype, str(index.dtype)),
-        combined=combined, is_cpu=trace.engine.kind is _core.engine_kind.cpu,
+        combined=combined, is_cpu=trace.is_on_cpu,
         n_processors=units(values),
     )  # fmt: skip
     form = plan.form

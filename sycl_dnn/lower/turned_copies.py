@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from functools import partial
 
-from sycl_dnn import _core
 from sycl_dnn._core import MemoryDesc
 from sycl_dnn.ir.node import leaf
 from sycl_dnn.kernels.elementwise_schedule import Grid, grid_of
@@ -39,7 +38,7 @@ def turned_copy(x: Tensor, desc: MemoryDesc) -> Tensor | None:
     trace, dtypes_of_copy = x.trace, (str(x.dtype), dtypes.NAMES[desc.data_type])
     is_copy = dtypes_of_copy[0] == dtypes_of_copy[1] and dtypes_of_copy[0] in _BITS
     is_large = x.size >= _MIN_ELEMENTS and max(x.desc.size, desc.size) < MAX_SPAN
-    is_cpu = trace.engine.kind is _core.engine_kind.cpu and trace.policy.kernels != "never"
+    is_cpu = trace.is_on_cpu and trace.policy.kernels != "never"
     if not (is_cpu and is_large and (is_copy or dtypes_of_copy in _CONVERTED)):
         return None
     grid = _grid(x.desc, desc)

@@ -8,6 +8,7 @@ from typing import Any
 
 from sycl_dnn import functional as F
 from sycl_dnn.nn import torch_special
+from sycl_dnn.nn.torch_linalg import linalg
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import functions
 
@@ -98,14 +99,8 @@ def mvlgamma(input: Any, p: int) -> Any:
 
 
 def pinverse(input: Any, rcond: float = 1e-15) -> Any:
-    """Return the pseudoinverse, without singular values below ``rcond`` times the largest."""
-    if not input.size:
-        return F.transpose(input, -2, -1)
-    u, s, vh = F.linalg.svd(input, full_matrices=False)
-    is_kept = F.gt(s, F.mul(F.amax(s, -1, True), rcond))
-    inverse = F.where(is_kept, F.reciprocal(F.where(is_kept, s, 1.0)), 0.0)
-    v = F.mul(F.transpose(vh, -2, -1), F.unsqueeze(inverse, -2))
-    return F.matmul(v, F.transpose(u, -2, -1))
+    """Return the pseudoinverse, without singular values up to ``rcond`` times the largest."""
+    return linalg.pinv(input, rcond)
 
 
 # --- torch.special

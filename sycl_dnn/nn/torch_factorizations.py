@@ -11,7 +11,6 @@ import dpnp
 import numpy as np
 
 from sycl_dnn import functional as F
-from sycl_dnn._core import engine_kind
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.linalg.matrix_parts import (
     checked,
@@ -26,7 +25,7 @@ from sycl_dnn.functional.shape.arrangement import tril, triu
 from sycl_dnn.ir.node import NotDifferentiable
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace.pointwise import add
-from sycl_dnn.trace.steps import OnHost, Out
+from sycl_dnn.trace.steps import Out, on_host_or
 from sycl_dnn.trace.values import Tensor
 
 
@@ -52,9 +51,7 @@ def _of_host(
     def by_copies(a: Any) -> Any:
         return tuple(dpnp.asarray(r, sycl_queue=a.sycl_queue) for r in by_numpy(dpnp.asnumpy(a)))
 
-    by_copies.__qualname__ = name
-    is_cpu = x.trace.engine.kind is engine_kind.cpu
-    call = OnHost(name, in_one_thread(by_numpy)) if is_cpu else by_copies
+    call = on_host_or(by_copies, x.trace, name, in_one_thread(by_numpy))
     return recorded(call, [x], outs, rule)
 
 

@@ -104,6 +104,14 @@ class OnHost:
         return self._function(*arrays)
 
 
+def on_host_or(
+    by_dpnp: Callable[..., Any], trace: Any, name: str, by_numpy: Callable[..., Any] | None
+) -> Callable[..., Any]:
+    """Return ``OnHost`` for a trace of a CPU, if there is a function of NumPy, else dpnp's."""
+    by_dpnp.__qualname__ = name
+    return OnHost(name, by_numpy) if by_numpy is not None and trace.is_on_cpu else by_dpnp
+
+
 @dataclass
 class ArrayStep:
     """One call of a function over dpnp arrays, or ``OnHost``, for what oneDNN lacks."""

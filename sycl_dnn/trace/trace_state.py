@@ -188,6 +188,11 @@ class TraceState:
         self._repeated: Iterator[Tensor] | None = None
 
     @property
+    def is_on_cpu(self) -> bool:
+        """Whether the engine is a CPU's."""
+        return self.engine.kind is _core.engine_kind.cpu
+
+    @property
     def forward_kind(self) -> _core.prop_kind:
         """The propagation kind of forward primitives."""
         kinds = _core.prop_kind

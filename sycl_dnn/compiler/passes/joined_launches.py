@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sycl_dnn._core import Kernel, engine_kind
+from sycl_dnn._core import Kernel
 from sycl_dnn.compiler.passes.kernel_fusion import Fusion, Group
 from sycl_dnn.kernels.joined_kernels import (
     MOST_FORMS,
@@ -184,7 +184,7 @@ class _Joining:
 
     def _is_brief(self, bunch: Sequence[Node]) -> bool:
         """Whether the host interprets launches, one after the other, before one could begin."""
-        if self._graph.trace.engine.kind is not engine_kind.cpu:
+        if not self._graph.trace.is_on_cpu:
             return False
         kernels = [self._kernels[node].primitive for node in bunch]
         n_visited = sum(kernel.n_visited for kernel in kernels)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from sycl_dnn._core import MemoryDesc, engine_kind
+from sycl_dnn._core import MemoryDesc
 from sycl_dnn.compiler.rebuilding import origin, rebuilt, with_weights
 from sycl_dnn.compiler.relayout import in_order, same_span
 from sycl_dnn.functional.shape.joining import has_short_rows, interleave, join
@@ -374,7 +374,7 @@ def _has_gaps(node: Node) -> bool:
     reference implementation.
     """
     tensors = [*node.inputs.values(), *node.outputs.values()]
-    if tensors[0].trace.engine.kind != engine_kind.gpu:
+    if tensors[0].trace.is_on_cpu:
         return False
     # A dense tensor spans exactly its elements.
     return any(

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from sycl_dnn._core import algorithm, engine_kind
+from sycl_dnn._core import algorithm
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.comparison import clamp, gt, where
 from sycl_dnn.functional.arithmetic.elementwise import check_float, check_same_dtype, pointwise
@@ -55,7 +55,7 @@ def _alone(definition: Callable[..., Node], x: Tensor, primitive: Eltwise, **mor
     than kernels do, and the error function on all CPUs; where it lacks a dtype, it takes two more
     steps for conversions.
     """
-    is_cpu, mode = x.trace.engine.kind is engine_kind.cpu, x.trace.policy.kernels
+    is_cpu, mode = x.trace.is_on_cpu, x.trace.policy.kernels
     is_slow = primitive.algorithm in _OF_TANH and (cpu_has_avx512() or not is_cpu)
     is_slow = is_slow or primitive.algorithm is A.eltwise_gelu_erf
     is_slow = is_slow or (mode == "auto" and x.desc.get_size() < _LARGE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sycl_dnn._core import algorithm, engine_kind
+from sycl_dnn._core import algorithm
 from sycl_dnn.functional.arithmetic.elementwise import check_same_dtype
 from sycl_dnn.functional.conv.convolution_gradients import direct_choice
 from sycl_dnn.functional.conv.windows import (
@@ -200,7 +200,7 @@ def _layout_for(x: Tensor, axes: list[Axis], groups: int, n_out: int) -> str:
     """
     trace = x.trace
     is_product = _is_pointwise(axes) and max(a.stride for a in axes) == 1 and groups == 1
-    is_fast = trace.engine.kind is engine_kind.cpu and x.dtype == "float32" and cpu_has_avx512()
+    is_fast = trace.is_on_cpu and x.dtype == "float32" and cpu_has_avx512()
     is_few = _MANY_INPUTS * n_out <= x.shape[1]
     if not (is_product and is_fast and is_few) or trace.training or trace.is_compiled:
         return "channels_last"
@@ -215,7 +215,7 @@ def _preferred(x: Tensor, axes: list[Axis], groups: int, n_out: int) -> str | No
 
     For depthwise kernels in float32, CPUs take up to half as long with oneDNN's second choice.
     """
-    is_cpu = x.trace.engine.kind is engine_kind.cpu
+    is_cpu = x.trace.is_on_cpu
     if is_cpu and 1 < groups == x.shape[1] == n_out and x.dtype == "float32":
         return DEPTHWISE
     return direct_choice(x, tuple(a.extent for a in axes), n_out) if groups == 1 else None

@@ -7,7 +7,7 @@ import functools
 import math
 from typing import Any
 
-from sycl_dnn._core import algorithm, engine_kind, get_effective_cpu_isa, prop_kind
+from sycl_dnn._core import algorithm, get_effective_cpu_isa, prop_kind
 from sycl_dnn.functional.conv.fold import Windows
 from sycl_dnn.functional.conv.windows import Sizes, extents
 from sycl_dnn.functional.product.along_axes import weighted_sums
@@ -40,7 +40,7 @@ def scatter_choice(
     is_grouped = weights.ndim > len(shape)
     groups = weights.shape[0] if is_grouped else 1
     kernel_size = math.prod(weights.shape[3 if is_grouped else 2 :])
-    if trace.engine.kind is not engine_kind.cpu:
+    if not trace.is_on_cpu:
         return "channels_last", None
     is_strided = max(strides) > 1
     if is_strided and kernel_size == 1 and shape[1] // groups < narrow_lanes():
@@ -60,7 +60,7 @@ def direct_choice(x: Tensor, extents: Sizes, n_out: int) -> str | None:
 
     That takes up to twice as long for windows of more than three elements along an axis.
     """
-    is_cpu = x.trace.engine.kind is engine_kind.cpu and not cpu_has_avx512()
+    is_cpu = x.trace.is_on_cpu and not cpu_has_avx512()
     is_fast = x.dtype == "float32" and n_out % _OUTPUTS == 0 and max(extents) > 3
     return DIRECT if is_cpu and is_fast else None
 
@@ -173,7 +173,7 @@ def _product_with_columns(entry: Entry, dy: Tensor) -> Tensor | None:
 def _has_no_amx(x: Tensor) -> bool:
     """Whether a device multiplies bfloat16 with AVX-512: AMX has a gradient of its own."""
     isa = get_effective_cpu_isa().name
-    is_cpu = x.trace.engine.kind is engine_kind.cpu
+    is_cpu = x.trace.is_on_cpu
     return is_cpu and isa.startswith("avx512_core_bf16") and "amx" not in isa
 
 

@@ -13,7 +13,6 @@ from typing import Any
 import dpnp
 import numpy as np
 
-from sycl_dnn._core import engine_kind
 from sycl_dnn.functional.arithmetic.binary import mul
 from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.shape.joining import narrow
@@ -21,7 +20,7 @@ from sycl_dnn.functional.shape.padding import pad
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace.gradients import independent
 from sycl_dnn.trace.pointwise import zeros
-from sycl_dnn.trace.steps import OnHost, Out
+from sycl_dnn.trace.steps import Out, on_host_or
 from sycl_dnn.trace.values import Tensor
 
 #: By normalization: that of the adjoint in the other direction.
@@ -42,10 +41,9 @@ def _recorded(
     def by_dpnp(a: Any) -> Any:
         return getattr(dpnp.fft, name)(a, **options)
 
-    by_dpnp.__qualname__ = name
     is_fast = name in ("rfft", "irfft") or math.prod(shape) < _MANY
-    is_on_host = is_fast and x.trace.engine.kind is engine_kind.cpu
-    call = OnHost(name, _by_numpy(name, **options)) if is_on_host else by_dpnp
+    by_numpy = _by_numpy(name, **options) if is_fast else None
+    call = on_host_or(by_dpnp, x.trace, name, by_numpy)
     if 0 in shape:
         result = zeros(x.trace, shape, dtype)
         independent([x], {"dst": result})

@@ -9,7 +9,6 @@ from typing import Any
 import dpnp
 import numpy as np
 
-from sycl_dnn._core import engine_kind
 from sycl_dnn._dpnp import host_view
 from sycl_dnn.call.operation import operation, templated
 from sycl_dnn.functional.arithmetic.convert import asarray, astype, constant_call, converted
@@ -147,7 +146,7 @@ def ordered(
         return axis, zeros(x.trace, (*x.shape[:axis], 0, *x.shape[axis + 1 :]), "int64")
     n = x.shape[axis]
     if can_count(x):
-        is_cpu = x.trace.engine.kind is engine_kind.cpu
+        is_cpu = x.trace.is_on_cpu
         if is_cpu and x.size * min(n, _PART) > _MAX_COUNTED:
             return axis, _sorted_on_host(x, axis, descending, count)
         if n <= MAX_LENGTH or 4 * count <= MAX_LENGTH:

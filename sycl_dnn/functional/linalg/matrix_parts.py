@@ -10,7 +10,6 @@ from typing import Any
 import dpnp
 import numpy as np
 
-from sycl_dnn._core import engine_kind
 from sycl_dnn.call.operation import SMOOTH, described_as_torch
 from sycl_dnn.functional.arithmetic.binary import mul, sub
 from sycl_dnn.functional.arithmetic.operands import check_arrays
@@ -18,7 +17,7 @@ from sycl_dnn.functional.complex_numbers.complex_parts import conj
 from sycl_dnn.functional.shape.arrangement import spread
 from sycl_dnn.functional.shape.reshaping import transpose, unsqueeze
 from sycl_dnn.trace.pointwise import add
-from sycl_dnn.trace.steps import OnHost, Out
+from sycl_dnn.trace.steps import Out, on_host_or
 from sycl_dnn.trace.values import Tensor
 
 _ERRORS = """A matrix that must be square is not, shapes do not match, or there is no such option.
@@ -107,11 +106,9 @@ def factorized(
                 return np.stack([by_numpy(*matrices) for matrices in zip(*arrays, strict=True)])
             raise dpnp.linalg.LinAlgError(f"{name}: {error}") from None
 
-    by_dpnp.__qualname__, trace = name, x[0].trace
     rows, columns = x[0].shape[-2:]
     is_small = rows * columns * min(rows, columns) <= _MAX_ON_HOST
-    is_on_host = is_small and trace.engine.kind is engine_kind.cpu
-    call = OnHost(name, in_one_thread(by_numpy)) if is_on_host else by_dpnp
+    call = on_host_or(by_dpnp, x[0].trace, name, in_one_thread(by_numpy) if is_small else None)
     dtypes = dtypes or [str(x[0].dtype)] * len(shapes)
     return recorded(call, x, [Out(*out) for out in zip(shapes, dtypes, strict=True)], rule)
 

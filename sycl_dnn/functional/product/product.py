@@ -202,7 +202,7 @@ def _arranged_for_avx2(a: Tensor, b: Tensor) -> tuple[Tensor, str | None]:
 
 def _by_rows(weights: Tensor) -> Tensor:
     """Return 4-bit weights (K, N) in the order that CPU kernels prefer: 1.5 times as fast."""
-    is_cpu = weights.trace.engine.kind is _core.engine_kind.cpu
+    is_cpu = weights.trace.is_on_cpu
     if not is_cpu or weights.ndim != 2 or weights.shape[1] % 2 or weights.strides[1] == 1:
         return weights
     return _in_order(weights, (0, 1))

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from sycl_dnn._core import engine_kind
 from sycl_dnn.call.operation import named, operation
 from sycl_dnn.functional.activation.dropout import dropout
 from sycl_dnn.functional.arithmetic.elementwise import check_same_dtype
@@ -50,7 +49,7 @@ def _initial(
             _check_state(name, state, x, (n_cells, n_samples, size))
             parts = [reshape(p, shape) for p in pieces(state, 0, [1] * n_cells)]
             parts = [x.trace.convert(p, dtype) for p in parts]
-        elif x.trace.training or (cell.has_cell_state and (x.trace.engine.kind is engine_kind.gpu)):
+        elif x.trace.training or (cell.has_cell_state and not x.trace.is_on_cpu):
             # Without initial states oneDNN's backward primitives use the first output instead, and
             # its GPU kernel reads uninitialized scratchpad memory as the cell state.
             parts = [x.trace.zeros(layout.row_major(shape, dtype))] * n_cells
