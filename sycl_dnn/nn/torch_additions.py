@@ -8,21 +8,33 @@ from typing import Any
 
 from sycl_dnn import functional as F
 from sycl_dnn.nn import torch_special
+from sycl_dnn.nn.torch_docstrings import described
 from sycl_dnn.nn.torch_linalg import linalg
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import functions
 
+_SHAPES, _PARTS = (
+    "The shapes do not match.",
+    "There are too few axes, or parts are not of one size.",
+)
+_INDICES = (
+    "int or sequence of int\n    The number of equal parts, or where all but the first begin."
+)
 
+
+@described("array (*) of bool")
 def isposinf(input: Any) -> Any:
     """Whether elements are infinity."""
     return F.eq(input, math.inf)
 
 
+@described("array (*) of bool")
 def isneginf(input: Any) -> Any:
     """Whether elements are negative infinity."""
     return F.eq(input, -math.inf)
 
 
+@described("array (*) of bool")
 def isreal(input: Any) -> Any:
     """Whether elements have no imaginary part."""
     if F.is_complex(input):
@@ -30,27 +42,38 @@ def isreal(input: Any) -> Any:
     return F.ones_like(input, dtype="bool")
 
 
+@described("array (*)", other="array (*), or a number\n    Shapes broadcast.")
 def rsub(input: Any, other: Any, *, alpha: float = 1) -> Any:
     """Return ``other - alpha * input``."""
     return F.sub(other, input, alpha=alpha)
 
 
+@described("array (*)")
 def ldexp(input: Any, other: Any) -> Any:
     """Return ``input * 2**other``."""
     return F.mul(input, F.pow(2.0, other))
 
 
+@described("array ()")
 def dist(input: Any, other: Any, p: float = 2) -> Any:
     """Return the p-norm of the difference."""
     return F.norm(F.sub(input, other), p)
 
 
+@described("array (m,)", _SHAPES, input="array (m,) or ()", mat="array (m, n)", vec="array (n,)")
 def addmv(input: Any, mat: Any, vec: Any, *, beta: float = 1, alpha: float = 1) -> Any:
     """Return ``beta * input + alpha * (mat @ vec)``; ``input`` is not read if ``beta`` is 0."""
     x = F.unsqueeze(input, -1) if input.ndim else input
     return F.squeeze(F.addmm(x, mat, F.unsqueeze(vec, -1), beta=beta, alpha=alpha), -1)
 
 
+@described(
+    "array (m, n)",
+    _SHAPES,
+    input="array (m, n)\n    Or a shape that broadcasts to it.",
+    vec1="array (m,)",
+    vec2="array (n,)",
+)
 def addr(input: Any, vec1: Any, vec2: Any, *, beta: float = 1, alpha: float = 1) -> Any:
     """Return ``beta * input + alpha * outer(vec1, vec2)``."""
     column, row = F.unsqueeze(vec1, -1), F.unsqueeze(vec2, 0)
@@ -67,26 +90,31 @@ def _split(name: str, rank: int, dim: int, input: Any, parts: Any) -> Any:
     return F.tensor_split(input, parts, dim)
 
 
+@described("tuple of arrays", _PARTS, indices_or_sections=_INDICES)
 def hsplit(input: Any, indices_or_sections: Any) -> Any:
     """Split along the second axis, or the only one: into equal parts, or at indices."""
     return _split("hsplit", 1, min(input.ndim - 1, 1), input, indices_or_sections)
 
 
+@described("tuple of arrays", _PARTS, indices_or_sections=_INDICES)
 def vsplit(input: Any, indices_or_sections: Any) -> Any:
     """Split along the first axis of at least two: into equal parts, or at indices."""
     return _split("vsplit", 2, 0, input, indices_or_sections)
 
 
+@described("tuple of arrays", _PARTS, indices_or_sections=_INDICES)
 def dsplit(input: Any, indices_or_sections: Any) -> Any:
     """Split along the third axis: into equal parts, or at indices."""
     return _split("dsplit", 3, 2, input, indices_or_sections)
 
 
+@described("array (n, *)", input="array (n, *)")
 def msort(input: Any) -> Any:
     """Return the elements sorted along the first axis."""
     return F.sort(input, 0)[0]
 
 
+@described("array (*)")
 def mvlgamma(input: Any, p: int) -> Any:
     """Return the logarithm of the multivariate gamma function of dimension ``p``."""
     dtype = str(input.dtype)
@@ -98,6 +126,7 @@ def mvlgamma(input: Any, p: int) -> Any:
     return F.astype(result, dtype) if dtypes.is_float(dtype) else result
 
 
+@described("array (*, n, m)", input="array (*, m, n)")
 def pinverse(input: Any, rcond: float = 1e-15) -> Any:
     """Return the pseudoinverse, without singular values up to ``rcond`` times the largest."""
     return linalg.pinv(input, rcond)
@@ -106,6 +135,9 @@ def pinverse(input: Any, rcond: float = 1e-15) -> Any:
 # --- torch.special
 
 
+@described(
+    "array (*)", module="special.", input="array (*), or a number", other="array (*), or a number"
+)
 def xlog1py(input: Any, other: Any) -> Any:
     """Return ``input * log1p(other)``, and 0 where ``input`` is 0 and ``other`` is no NaN."""
     product = F.mul(input, F.log1p(other))
@@ -116,11 +148,13 @@ def _is_nan(x: Any) -> Any:
     return F.isnan(x) if hasattr(x, "shape") else F.full((), math.isnan(x), dtype="bool")
 
 
+@described("array (*)", module="special.")
 def entr(input: Any) -> Any:
     """Return ``-x * log(x)``, 0 for 0, and negative infinity below."""
     return F.where(F.lt(input, 0), -math.inf, F.neg(F.xlogy(input, input)))
 
 
+@described("array (*)", module="special.")
 def ndtr(input: Any) -> Any:
     """Return the distribution function of the normal distribution."""
     return F.mul(F.erfc(F.mul(input, -math.sqrt(0.5))), 0.5)

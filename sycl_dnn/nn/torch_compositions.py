@@ -7,10 +7,8 @@ values, wait for the device.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
-from typing import Any, NamedTuple
+from typing import Any
 
 import dpnp
 import numpy as np
@@ -19,6 +17,7 @@ import sycl_dnn
 from sycl_dnn import functional as F
 from sycl_dnn._dpnp import array_maker, view
 from sycl_dnn.functional.shape import arrangement
+from sycl_dnn.nn.torch_docstrings import described
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import functions
 from sycl_dnn.trace.module_arrays import with_methods
@@ -41,12 +40,6 @@ greater, greater_equal, less, less_equal, not_equal, fix = F.gt, F.ge, F.lt, F.l
 arccos, arcsin, arctan, arctan2 = F.acos, F.asin, F.atan, F.atan2
 arccosh, arcsinh, arctanh, ger, row_stack = F.acosh, F.asinh, F.atanh, F.outer, F.vstack
 swapdims = F.transpose
-det, inverse, slogdet, matrix_power = (
-    F.linalg.det,
-    F.linalg.inv,
-    F.linalg.slogdet,
-    F.linalg.matrix_power,
-)
 detach, split_with_sizes = sycl_dnn.stop_gradient, F.split
 #: Matrices are dense here, and the product of a sparse and a dense one has this name in torch.
 spmm = F.mm
@@ -73,31 +66,37 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
     return array if trace is None or isinstance(array, Tensor) else trace.capture(array)
 
 
+@described("array (*)", memory_format="ignored")
 def clone(input: Any, *, memory_format: Any = None) -> Any:
     """Return a copy, with the gradient of the original."""
     return input.copy() if isinstance(input, Tensor) else with_methods(arrangement.copied(input))
 
 
+@described("int")
 def numel(input: Any) -> int:
     """Return the number of elements."""
     return int(input.size)
 
 
+@described("bool")
 def is_floating_point(input: Any) -> bool:
     """Whether an array has a floating-point dtype."""
     return dtypes.is_float(str(input.dtype))
 
 
+@described("str", type1="str or NumPy dtype", type2="str or NumPy dtype", types="One is no dtype.")
 def promote_types(type1: Any, type2: Any) -> str:
     """Return the dtype that holds numbers of both dtypes."""
     return dtypes.promote(str(type1), str(type2))
 
 
+@described("array (k, number of axes) of int64")
 def argwhere(input: Any) -> Any:
     """Return the indices of elements other than zero, (k, number of axes)."""
     return F.nonzero(input)
 
 
+@described("bool")
 def equal(input: Any, other: Any) -> bool:
     """Whether two arrays have the same shape and elements."""
     return input.shape == other.shape and bool(F.all(F.eq(input, other)))
@@ -125,34 +124,46 @@ def _at_least(rank: int) -> Any:
 atleast_1d, atleast_2d, atleast_3d = _at_least(1), _at_least(2), _at_least(3)
 
 
+@described("tuple of arrays", "The shapes do not broadcast.")
 def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
     """Return arrays of the shape that all of them broadcast to."""
     shape = np.broadcast_shapes(*(tuple(x.shape) for x in tensors))
     return tuple(F.broadcast_to(x, shape) for x in tensors)
 
 
+@described(
+    "array (n, *)",
+    "Shapes differ along another axis than the second.",
+    tensors="list of arrays (n,) or (n, *)",
+)
 def column_stack(tensors: Sequence[Any]) -> Any:
     """Join arrays along the second axis, vectors as columns."""
     return F.cat([F.reshape(x, (x.size, 1)) if x.ndim < 2 else x for x in tensors], 1)
 
 
+@described(
+    "array (m, n, *)", "Shapes differ along another axis than the third.", tensors="list of arrays"
+)
 def dstack(tensors: Sequence[Any]) -> Any:
     """Join arrays along the third axis."""
     return F.cat([atleast_3d(x) for x in tensors], 2)
 
 
+@described("array (*)", "``input`` has less than 2 axes.")
 def fliplr(input: Any) -> Any:
     """Reverse the second axis."""
     _check("fliplr", "input", "have at least 2 axes", input.ndim >= 2, input)
     return F.flip(input, (1,))
 
 
+@described("array (*)", "``input`` has no axis.")
 def flipud(input: Any) -> Any:
     """Reverse the first axis."""
     _check("flipud", "input", "have an axis", input.ndim > 0, input)
     return F.flip(input, (0,))
 
 
+@described("array (*, n, n)", input="array (*, k)", dim1="int", dim2="int")
 def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
     """Return matrices over two axes, with the last axis of the array as their diagonals."""
     n, rows = input.shape[-1], F.unsqueeze(input, -1)
@@ -162,6 +173,7 @@ def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> A
     return matrix if (dim1, dim2) == (-2, -1) else F.movedim(matrix, (-2, -1), (dim1, dim2))
 
 
+@described("array (sum of m, sum of n)", tensors="arrays (m, n), (n,) or ()")
 def block_diag(*tensors: Any) -> Any:
     """Return a block-diagonal matrix."""
     blocks = [atleast_2d(x) for x in tensors]
@@ -172,6 +184,9 @@ def block_diag(*tensors: Any) -> Any:
     return F.cat(rows, 0)
 
 
+@described(
+    "array (product of sizes, number of vectors), or of one vector itself", tensors="arrays (n,)"
+)
 def cartesian_prod(*tensors: Any) -> Any:
     """Return all tuples of elements of vectors, as rows."""
     if len(tensors) == 1:
@@ -199,6 +214,9 @@ tril_indices, triu_indices = _indices("tril_indices"), _indices("triu_indices")
 # --- Arithmetic
 
 
+@described(
+    "array (*, *)", "The sizes of the last axes differ.", input="array (*, n)", other="array (*, n)"
+)
 def inner(input: Any, other: Any) -> Any:
     """Return the sums of products along the last axes; the product with an array without axes."""
     if not (input.ndim and other.ndim):
@@ -206,11 +224,13 @@ def inner(input: Any, other: Any) -> Any:
     return F.tensordot(input, other, ([input.ndim - 1], [other.ndim - 1]))
 
 
+@described("array ()", "The sizes differ.", input="array (n,)", other="array (n,)")
 def vdot(input: Any, other: Any) -> Any:
     """Return the sum of products of two vectors, the first one conjugated."""
     return F.dot(F.conj(input), other)
 
 
+@described("array\n    Each size is the product of those of both.", other="array (*)")
 def kron(input: Any, other: Any) -> Any:
     """Return the Kronecker product."""
     rank = max(input.ndim, other.ndim)
@@ -222,6 +242,13 @@ def kron(input: Any, other: Any) -> Any:
     return F.reshape(product, [m * n for m, n in zip(a, b, strict=True)])
 
 
+@described(
+    "array (steps,)",
+    types="A number is none.",
+    start="number",
+    end="number",
+    dtype="str or NumPy dtype, optional\n    float32 by default.",
+)
 def logspace(
     start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any = None, **options: Any
 ) -> Any:
@@ -234,55 +261,24 @@ def logspace(
     return with_methods(F.tensor(np.power(float(base), exponents), dtype=dtype, **options))
 
 
-# --- Statistics
-
-
-class _Factors(NamedTuple):
-    """The result of ``svd``."""
-
-    U: Any
-    S: Any
-    V: Any
-
-
-def svd(input: Any, some: bool = True) -> _Factors:
-    """Return ``U``, ``S`` and ``V`` with ``input = U @ diag(S) @ V.mT``."""
-    u, s, vh = F.linalg.svd(input, full_matrices=not some)
-    return _Factors(u, s, F.transpose(vh, -2, -1))
-
-
-def qr(input: Any, some: bool = True) -> Any:
-    """Return an orthogonal and an upper triangular factor."""
-    return F.linalg.qr(input, "reduced" if some else "complete")
-
-
-def cholesky(input: Any, upper: bool = False) -> Any:
-    """Return the triangular factor of a symmetric matrix."""
-    return F.linalg.cholesky(input, upper=upper)
-
-
-def logdet(input: Any) -> Any:
-    """Return the logarithm of the determinant; NaN if that is negative."""
-    sign, logarithm = F.linalg.slogdet(input)
-    return F.where(F.lt(sign, 0), math.nan, logarithm)
-
-
-def chain_matmul(*matrices: Any) -> Any:
-    """Return the product of matrices."""
-    return F.linalg.multi_dot(matrices)
-
-
+@described("array (n, m), (n,) or ()", "``input`` has more axes.", input="array (m, n), (n,) or ()")
 def t(input: Any) -> Any:
     """Return a matrix with its axes exchanged; an array of fewer axes unchanged."""
     _check("t", "input", "have at most 2 axes", input.ndim <= 2, input)
     return F.transpose(input, 0, 1) if input.ndim == 2 else input
 
 
+@described("array (n, n)")
 def diagflat(input: Any, offset: int = 0) -> Any:
     """Return a matrix with the elements on a diagonal."""
     return F.diag(ravel(input), offset)
 
 
+@described(
+    "array (*)",
+    "``src`` has another shape than the diagonal.",
+    src="array\n    The shape of ``diagonal``.",
+)
 def diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     """Return the array with ``src`` in place of its diagonal over two axes."""
     shape = tuple(F.diagonal(input, offset, dim1, dim2).shape)
@@ -298,11 +294,13 @@ def diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2:
     return F.movedim(result, (-2, -1), (dim1, dim2))
 
 
+@described("array (n,)")
 def ravel(input: Any) -> Any:
     """Return the elements along one axis."""
     return F.reshape(input, (-1,))
 
 
+@described("array (*)")
 def positive(input: Any) -> Any:
     """Return the array itself."""
     return input
@@ -311,6 +309,7 @@ def positive(input: Any) -> Any:
 resolve_conj = resolve_neg = positive
 
 
+@described("array (*)")
 def sgn(input: Any) -> Any:
     """Return the sign; of complex numbers ``input / abs(input)``, and 0 for 0."""
     if not F.is_complex(input):
@@ -320,11 +319,24 @@ def sgn(input: Any) -> Any:
     return F.mul(input, F.where(is_zero, 0, F.reciprocal(F.where(is_zero, 1, size))))
 
 
+@described(
+    "tuple of int",
+    "The shapes do not broadcast.",
+    types="A size is no integer.",
+    shapes="tuples of int",
+)
 def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
     """Return the shape to which arrays of these shapes are broadcast."""
     return tuple(np.broadcast_shapes(*shapes))
 
 
+@described(
+    "array (*size), or the common shape of the parameters",
+    types="``size`` is missing though both parameters are numbers.",
+    mean="array (*) or number",
+    std="array (*) or number",
+    size="sequence of int, optional",
+)
 def normal(mean: Any, std: Any = 1.0, size: Any = None, **options: Any) -> Any:
     """Return normally distributed numbers of a mean and a standard deviation: numbers or arrays."""
     if size is None:
@@ -334,45 +346,6 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, **options: Any) -> Any:
             raise TypeError("normal: size must be given if mean and std are numbers")
         options = {"dtype": str(given.dtype), "device": given.sycl_queue, **options}
     return with_methods(F.add(F.mul(F.randn(*size, **options), std), mean))
-
-
-def get_default_dtype() -> str:
-    """Return float32, the dtype of arrays made from Python's numbers."""
-    return "float32"
-
-
-def set_default_dtype(d: Any) -> None:
-    """Do nothing for float32, the dtype of arrays made from Python's numbers.
-
-    Raises
-    ------
-    TypeError
-        ``d`` is another dtype.
-    """
-    if str(d) != "float32":
-        raise TypeError(
-            f"set_default_dtype: d must be float32, got {d}; give dtype={str(d)!r} to what makes "
-            "arrays, and convert modules: net.double()"
-        )
-
-
-def set_float32_matmul_precision(precision: str) -> None:
-    """Do nothing: float32 is multiplied in float32, which no setting makes less precise."""
-
-
-def set_printoptions(**options: Any) -> None:
-    """Do nothing: arrays are printed as NumPy's, by ``numpy.set_printoptions``."""
-
-
-class distributed:  # noqa: N801 - torch's name
-    """``torch.distributed`` for code that checks it; ``sycl_dnn.distributed`` trains in groups."""
-
-    @staticmethod
-    def is_available() -> bool:
-        """Return False."""
-        return False
-
-    is_initialized = is_available
 
 
 def _windows(input: Any, dimension: int, size: int, step: int) -> Any:
@@ -396,28 +369,15 @@ def _windows(input: Any, dimension: int, size: int, step: int) -> Any:
     return alias(input, F.movedim(F.stack(parts, dim), dim + 1, -1))
 
 
-def autocast(
-    device_type: str, dtype: Any = "bfloat16", enabled: bool = True, cache_enabled: bool = True
-) -> AbstractContextManager[None]:
-    """Return ``sycl_dnn.autocast`` of a dtype."""
-    return sycl_dnn.autocast(str(dtype), enabled)
-
-
-class amp:  # noqa: N801 - torch's name
-    """``torch.amp``."""
-
-    autocast = staticmethod(autocast)
-
-
 #: Those that are methods of arrays in torch, too.
 functions.add_methods({
     **{name: globals()[name] for name in (
         "absolute", "adjoint", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2",
-        "arctanh", "argwhere", "cholesky", "clip", "conj_physical", "det", "diag_embed", "diagflat",
+        "arctanh", "argwhere", "clip", "conj_physical", "diag_embed", "diagflat",
         "divide", "equal", "fix", "fliplr", "flipud", "ger", "greater", "greater_equal", "inner",
-        "inverse", "kron", "less", "less_equal", "logdet", "matrix_power", "moveaxis", "multiply",
-        "negative", "not_equal", "positive", "qr", "ravel", "resolve_conj", "resolve_neg", "sgn",
-        "slogdet", "split_with_sizes", "subtract", "svd", "t", "true_divide", "vdot",
+        "kron", "less", "less_equal", "moveaxis", "multiply",
+        "negative", "not_equal", "positive", "ravel", "resolve_conj", "resolve_neg", "sgn",
+        "split_with_sizes", "subtract", "t", "true_divide", "vdot",
     )},
     "unfold": _windows,
 })  # fmt: skip

@@ -7,11 +7,12 @@ import contextlib
 import json
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 from types import SimpleNamespace
 from typing import Any
 
 import sycl_dnn
-from sycl_dnn.nn import torch_compositions, torch_data, torch_packages
+from sycl_dnn.nn import torch_data, torch_packages
 from sycl_dnn.trace.module_arrays import plain, with_methods
 
 Generator = torch_data.Generator
@@ -26,13 +27,26 @@ def _custom(function: Any = None, **options: Any) -> Any:
     return function if function is not None else lambda function: function
 
 
+def autocast(
+    device_type: str, dtype: Any = "bfloat16", enabled: bool = True, cache_enabled: bool = True
+) -> AbstractContextManager[None]:
+    """Return ``sycl_dnn.autocast`` of a dtype."""
+    return sycl_dnn.autocast(str(dtype), enabled)
+
+
+class amp:  # noqa: N801 - torch's name
+    """``torch.amp``."""
+
+    autocast = staticmethod(autocast)
+
+
 def _autocast_of(name: str) -> SimpleNamespace:
     """Return ``torch.cuda.amp`` for a kind of device."""
 
-    def autocast(enabled: bool = True, dtype: Any = "float16", cache_enabled: bool = True) -> Any:
-        return torch_compositions.autocast(name, dtype, enabled, cache_enabled)
+    def of_device(enabled: bool = True, dtype: Any = "float16", cache_enabled: bool = True) -> Any:
+        return autocast(name, dtype, enabled, cache_enabled)
 
-    return SimpleNamespace(autocast=autocast, custom_fwd=_custom, custom_bwd=_custom)
+    return SimpleNamespace(autocast=of_device, custom_fwd=_custom, custom_bwd=_custom)
 
 
 class _Devices(SimpleNamespace):
@@ -131,7 +145,42 @@ utils = SimpleNamespace(
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """Do nothing: float32 products are computed in float32."""
+    """Do nothing: float32 is multiplied in float32, which no setting makes less precise."""
+
+
+def get_default_dtype() -> str:
+    """Return float32, the dtype of arrays made from Python's numbers."""
+    return "float32"
+
+
+def set_default_dtype(d: Any) -> None:
+    """Do nothing for float32, the dtype of arrays made from Python's numbers.
+
+    Raises
+    ------
+    TypeError
+        ``d`` is another dtype.
+    """
+    if str(d) != "float32":
+        raise TypeError(
+            f"set_default_dtype: d must be float32, got {d}; give dtype={str(d)!r} to what makes "
+            "arrays, and convert modules: net.double()"
+        )
+
+
+def set_printoptions(**options: Any) -> None:
+    """Do nothing: arrays are printed as NumPy's, by ``numpy.set_printoptions``."""
+
+
+class distributed:  # noqa: N801 - torch's name
+    """``torch.distributed`` for code that checks it; ``sycl_dnn.distributed`` trains in groups."""
+
+    @staticmethod
+    def is_available() -> bool:
+        """Return False."""
+        return False
+
+    is_initialized = is_available
 
 
 def save(obj: Any, f: Any) -> None:

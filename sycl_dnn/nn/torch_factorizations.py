@@ -11,7 +11,7 @@ import dpnp
 import numpy as np
 
 from sycl_dnn import functional as F
-from sycl_dnn.call.operation import operation
+from sycl_dnn.call.operation import SMOOTH, operation
 from sycl_dnn.functional.linalg.matrix_parts import (
     checked,
     identity,
@@ -23,6 +23,7 @@ from sycl_dnn.functional.linalg.solutions import solution
 from sycl_dnn.functional.product.matmul import matmul
 from sycl_dnn.functional.shape.arrangement import tril, triu
 from sycl_dnn.ir.node import NotDifferentiable
+from sycl_dnn.nn.torch_docstrings import described
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace.pointwise import add
 from sycl_dnn.trace.steps import Out, on_host_or
@@ -71,21 +72,32 @@ def _of_general(name: str, x: Tensor, shapes: list[tuple[int, ...]]) -> list[Ten
     return _of_host(name, function, x, [Out(shape, kind) for shape in shapes], rule)
 
 
-@operation
-def eig(A: Tensor) -> Eigen:  # noqa: N803 - torch's name
-    """Return complex eigenvalues and eigenvectors, in no order, without gradients.
+_ON_HOST = "The host computes them. "
 
-    The host computes them. Source: ``torch.linalg.eig``.
-    """
+
+@operation
+@described(
+    "named tuple (eigenvalues, eigenvectors)\n    Complex, of shapes (*, n) and (*, n, n).",
+    "The matrices are not square.",
+    module="linalg.",
+    A="array (*, n, n)",
+    notes=_ON_HOST,
+)
+def eig(A: Tensor) -> Eigen:  # noqa: N803 - torch's name
+    """Return complex eigenvalues and eigenvectors, in no order, without gradients."""
     return Eigen(*_of_general("eig", A, [A.shape[:-1], A.shape]))
 
 
 @operation
+@described(
+    "array (*, n)\n    Complex.",
+    "The matrices are not square.",
+    module="linalg.",
+    A="array (*, n, n)",
+    notes=_ON_HOST,
+)
 def eigvals(A: Tensor) -> Tensor:  # noqa: N803 - torch's name
-    """Return complex eigenvalues, in no order, without gradients.
-
-    The host computes them. Source: ``torch.linalg.eigvals``.
-    """
+    """Return complex eigenvalues, in no order, without gradients."""
     return _of_general("eigvals", A, [A.shape[:-1]])[0]
 
 
@@ -123,10 +135,16 @@ def _eliminated(a: np.ndarray, pivot: bool) -> tuple[np.ndarray, np.ndarray]:
 
 
 @operation
+@described(
+    "named tuple (LU, pivots)\n    Of shapes (*, m, n) and (*, min(m, n)); pivots are int32.",
+    module="linalg.",
+    notes=_ON_HOST + SMOOTH,
+    pivot="bool\n    Whether rows are exchanged; else a zero on the diagonal gives infinities.",
+)
 def lu_factor(A: Tensor, *, pivot: bool = True) -> Packed:  # noqa: N803 - torch's name
     """Return both triangular factors in one matrix, and pivots counted from 1.
 
-    The host computes them. Square matrices have gradients. Source: ``torch.linalg.lu_factor``.
+    Only those of square matrices have gradients.
     """
     checked("lu_factor", A=A)
     *batch, m, n = A.shape

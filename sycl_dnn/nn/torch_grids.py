@@ -7,6 +7,7 @@ from typing import Any
 
 from sycl_dnn import functional as F
 from sycl_dnn.functional.shape.reshaping import check_axes
+from sycl_dnn.nn.torch_docstrings import described
 from sycl_dnn.onednn import dtypes
 
 
@@ -21,11 +22,23 @@ def _trapezoids(y: Any, x: Any, dx: float, dim: int) -> Any:
     return F.mul(sums, F.reshape(F.diff(x), (length,) + (1,) * (y.ndim - 1 - dim % y.ndim)))
 
 
+@described(
+    "array\n    The shape of ``y`` without the axis.",
+    y="array (*)",
+    x="array (n,) or (*), optional",
+    dx="float",
+)
 def trapezoid(y: Any, x: Any = None, *, dx: float = 1.0, dim: int = -1) -> Any:
     """Integrate along an axis by the trapezoidal rule, at points ``x`` or with a distance."""
     return F.div(F.sum(_trapezoids(y, x, dx, dim), dim), 2)
 
 
+@described(
+    "array\n    The shape of ``y``, with an element fewer along the axis.",
+    y="array (*)",
+    x="array (n,) or (*), optional",
+    dx="float",
+)
 def cumulative_trapezoid(y: Any, x: Any = None, *, dx: float = 1.0, dim: int = -1) -> Any:
     """Return the integrals from the first point to each of the others, as of ``trapezoid``."""
     return F.div(F.cumsum(_trapezoids(y, x, dx, dim), dim), 2)

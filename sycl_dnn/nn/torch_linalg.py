@@ -10,17 +10,32 @@ from sycl_dnn import functional as F
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.linalg.matrix_parts import adjoint as adjoint_of
 from sycl_dnn.functional.linalg.matrix_parts import turned
+from sycl_dnn.nn.torch_docstrings import described
 from sycl_dnn.nn.torch_factorizations import Factors, eig, eigvals, lu_factor, permutation
 from sycl_dnn.nn.torch_matrices import eye_like, matrix_exp
 from sycl_dnn.onednn import dtypes
 
+_TOLERANCES = {
+    **dict.fromkeys(("tol", "rcond", "atol", "rtol"), "float or array (*), optional"),
+    "hermitian": "bool\n    Whether the matrices are; only their lower triangles are read.",
+}
+_PIVOT = "bool\n    Whether rows are exchanged."
 
+
+@described(
+    "array\n    The common shape without the axis.",
+    "The shapes do not broadcast.",
+    module="linalg.",
+    x="array (*)",
+    y="array (*)",
+)
 def vecdot(x: Any, y: Any, *, dim: int = -1) -> Any:
     """Return the sums of products along an axis, the first factor conjugated."""
     x = F.conj(x) if F.is_complex(x) else x
     return F.sum(F.mul(x, y), dim, dtype=dtypes.promote(str(x.dtype), str(y.dtype)))
 
 
+@described("array (*)", "The axis has another size, or shapes do not broadcast.", module="linalg.")
 def cross(input: Any, other: Any, *, dim: int = -1) -> Any:
     """Return the cross products of vectors of three elements along an axis."""
     return F.cross(input, other, dim)
@@ -42,6 +57,7 @@ def _least(name: str, s: Any, shape: Any, atol: Any, rtol: Any) -> Any:
     return F.maximum(F.mul(F.amax(s, -1, True), rtol), atol)
 
 
+@described("array (*) of int64", "A tolerance is negative.", module="linalg.", **_TOLERANCES)
 def matrix_rank(
     A: Any, tol: Any = None, *, atol: Any = None, rtol: Any = None,  # noqa: N803 - torch's name
     hermitian: bool = False,
@@ -55,6 +71,7 @@ def matrix_rank(
     return F.sum(F.astype(F.gt(s, _least("matrix_rank", s, A.shape, atol, rtol)), "int64"), -1)
 
 
+@described("array (*, n, m)", "A tolerance is negative.", module="linalg.", **_TOLERANCES)
 def pinv(
     A: Any, rcond: Any = None, *, atol: Any = None, rtol: Any = None,  # noqa: N803 - torch's name
     hermitian: bool = False,
@@ -99,6 +116,11 @@ def _pinv(A: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:  # noqa: N803 -
     return p
 
 
+@described(
+    "named tuple (P, L, U)\n    Shapes (*, m, m), (*, m, k) and (*, k, n); k is the smaller size.",
+    module="linalg.",
+    pivot=_PIVOT,
+)
 def lu(A: Any, *, pivot: bool = True) -> Factors:  # noqa: N803 - torch's name
     """Return a permutation and triangular matrices with ``A = P @ L @ U``."""
     packed, pivots = lu_factor(A, pivot=pivot)
@@ -109,6 +131,14 @@ def lu(A: Any, *, pivot: bool = True) -> Factors:  # noqa: N803 - torch's name
     return Factors(permutation(pivots, rows, str(A.dtype)), lower, upper)
 
 
+@described(
+    "array (*, n, k) or (*, k, n)",
+    "The shapes do not match.",
+    module="linalg.",
+    LU="array (*, n, n)",
+    pivots="array (*, n) of int32",
+    B="array (*, n, k), or (*, k, n) unless ``left``",
+)
 def lu_solve(
     LU: Any,
     pivots: Any,

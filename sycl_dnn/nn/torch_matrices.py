@@ -4,15 +4,20 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sycl_dnn import functional as F
 from sycl_dnn.call.custom_gradients import stop_gradient
 from sycl_dnn.functional.linalg.matrix_parts import turned
+from sycl_dnn.nn.torch_docstrings import described
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import functions
+
+det, inverse, slogdet, matrix_power = (
+    getattr(F.linalg, _name) for _name in ("det", "inv", "slogdet", "matrix_power")
+)
 
 
 def eye_like(like: Any, n: int, m: int | None = None) -> Any:
@@ -20,6 +25,13 @@ def eye_like(like: Any, n: int, m: int | None = None) -> Any:
     return F.eye(n, m, dtype=str(like.dtype), device=like.device)
 
 
+@described(
+    "array (m, n)",
+    "The shapes do not match.",
+    input="array (m, n)",
+    batch1="array (b, m, k)",
+    batch2="array (b, k, n)",
+)
 def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: float = 1, alpha: float = 1) -> Any:
     """Return ``beta * input + alpha *`` the sum of the products of matrices in two batches."""
     for argument, x in (("batch1", batch1), ("batch2", batch2)):
@@ -33,6 +45,12 @@ def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: float = 1, alpha: floa
     return F.addmm(input, rows, columns, beta=beta, alpha=alpha)
 
 
+@described(
+    "array (*)",
+    "``input`` has less than 2 axes, or ``p`` or ``maxnorm`` is out of its range.",
+    p="float\n    Positive.",
+    maxnorm="float\n    Not negative.",
+)
 def renorm(input: Any, p: float, dim: int, maxnorm: float) -> Any:
     """Scale the slices along an axis whose p-norm is above ``maxnorm`` down to it."""
     if input.ndim < 2 or not p > 0 or not maxnorm >= 0:
@@ -81,6 +99,13 @@ def pdist(input: Any, p: float = 2.0) -> Any:
     return F.take(F.cdist(input, input, p), pairs)
 
 
+@described(
+    "array (*, n, k)",
+    "The shapes do not match.",
+    input="array (*, n, k)",
+    L="array (*, n, n)",
+    upper="bool\n    Whether the factor is the upper one.",
+)
 def cholesky_solve(input: Any, L: Any, upper: bool = False) -> Any:  # noqa: N803 - torch's name
     """Return the solution of ``A @ x = input``, given the Cholesky factor of ``A``."""
     lower = turned(L) if upper else L
@@ -88,11 +113,69 @@ def cholesky_solve(input: Any, L: Any, upper: bool = False) -> Any:  # noqa: N80
     return F.linalg.solve_triangular(turned(lower), half, upper=True)
 
 
+class _Factors(NamedTuple):
+    """The result of ``svd``."""
+
+    U: Any
+    S: Any
+    V: Any
+
+
+@described(
+    "named tuple (U, S, V)",
+    input="array (*, m, n)",
+    some="bool\n    Whether only as many vectors as singular values.",
+)
+def svd(input: Any, some: bool = True) -> _Factors:
+    """Return ``U``, ``S`` and ``V`` with ``input = U @ diag(S) @ V.mT``."""
+    u, s, vh = F.linalg.svd(input, full_matrices=not some)
+    return _Factors(u, s, F.transpose(vh, -2, -1))
+
+
+@described(
+    "named tuple (Q, R)",
+    input="array (*, m, n)",
+    some="bool\n    Whether only as many columns as rows and columns allow.",
+)
+def qr(input: Any, some: bool = True) -> Any:
+    """Return an orthogonal and an upper triangular factor."""
+    return F.linalg.qr(input, "reduced" if some else "complete")
+
+
+@described(
+    "array (*, n, n)",
+    "A matrix is not square.",
+    input="array (*, n, n)\n    Positive definite.",
+    upper="bool\n    Whether to return the upper factor.",
+)
+def cholesky(input: Any, upper: bool = False) -> Any:
+    """Return the triangular factor of a symmetric matrix."""
+    return F.linalg.cholesky(input, upper=upper)
+
+
+@described("array (*)", "A matrix is not square.", input="array (*, n, n)")
+def logdet(input: Any) -> Any:
+    """Return the logarithm of the determinant; NaN if that is negative."""
+    sign, logarithm = F.linalg.slogdet(input)
+    return F.where(F.lt(sign, 0), math.nan, logarithm)
+
+
+@described("array (m, n)", "The sizes do not match.", matrices="arrays (m, k), ..., (l, n)")
+def chain_matmul(*matrices: Any) -> Any:
+    """Return the product of matrices."""
+    return F.linalg.multi_dot(matrices)
+
+
 #: Terms of the series of the exponential for norms of at most 2.
 _TERMS = {"float32": 14, "complex64": 14, "float64": 24, "complex128": 24}
 _MOST_SQUARINGS = 24
 
 
+@described(
+    "array (*, n, n)",
+    "The matrices are not square, or not of floating-point or complex numbers.",
+    A="array (*, n, n)",
+)
 def matrix_exp(A: Any) -> Any:  # noqa: N803 - torch's name
     """Return the exponentials of matrices; NaN for norms above 2**25."""
     dtype, n = str(A.dtype), A.shape[-1] if A.ndim else 0
@@ -123,5 +206,8 @@ def matrix_exp(A: Any) -> Any:  # noqa: N803 - torch's name
 
 #: Those that are methods of arrays in torch, too.
 functions.add_methods({
-    name: globals()[name] for name in ("addbmm", "cholesky_solve", "matrix_exp", "renorm")
+    name: globals()[name] for name in (
+        "addbmm", "cholesky", "cholesky_solve", "det", "inverse", "logdet", "matrix_exp",
+        "matrix_power", "qr", "renorm", "slogdet", "svd",
+    )
 })  # fmt: skip

@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sycl_dnn import functional as F
+from sycl_dnn.call.operation import SMOOTH
+from sycl_dnn.nn.torch_docstrings import described
 from sycl_dnn.nn.torch_searches import searchsorted
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import functions
@@ -40,6 +42,7 @@ def _begins(x: Any) -> Any:
     return F.cat([first, F.ne(F.narrow(x, -1, 1, n), F.narrow(x, -1, 0, n))], -1)
 
 
+@described("named tuple (values, indices)", "There are no elements along the axis.", notes=SMOOTH)
 def mode(input: Any, dim: int = -1, keepdim: bool = False) -> Values:
     """Return the most frequent element along an axis, the smallest of several, and its index."""
     if not input.ndim:
@@ -56,6 +59,13 @@ def mode(input: Any, dim: int = -1, keepdim: bool = False) -> Values:
     return Values(*(r if keepdim else F.squeeze(r, dim) for r in results))
 
 
+@described(
+    "array, or tuple of arrays\n    The values, and on request inverse and counts, of int64.",
+    notes="",
+    dim="int, optional\n    The axis of slices; elements are compared by default.",
+    return_inverse="bool",
+    return_counts="bool",
+)
 def unique_consecutive(
     input: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
@@ -128,6 +138,13 @@ def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
     return F.take(input, F.tensor(index, dtype="int64", device=input.device))
 
 
+@described(
+    "tuple of arrays (*) of int64",
+    "A size is negative.",
+    types="The indices are not integers.",
+    indices="array (*) of integers",
+    shape="int or sequence of int",
+)
 def unravel_index(indices: Any, shape: int | Sequence[int]) -> tuple[Any, ...]:
     """Return the coordinates of flat indices in arrays of a shape."""
     if "int" not in str(indices.dtype):
@@ -143,6 +160,15 @@ def unravel_index(indices: Any, shape: int | Sequence[int]) -> tuple[Any, ...]:
     )
 
 
+@described(
+    "named tuple (hist, bin_edges)\n    Of shapes (n,) and (n + 1,).",
+    "``bins``, ``range`` or ``weight`` is none of these.",
+    notes="",
+    bins="int, or array (n + 1,)\n    The number of intervals, or their ascending edges.",
+    range="pair of float, optional\n    The ends, by default the extremes of ``input``.",
+    weight="array (*), optional",
+    density="bool",
+)
 def histogram(
     input: Any, bins: Any, *, range: Sequence[float] | None = None,  # noqa: A002 - torch's name
     weight: Any = None, density: bool = False,
@@ -187,6 +213,14 @@ def _edges(x: Any, bins: int, given: Sequence[float] | None, dtype: str) -> Any:
     return F.linspace(low, high, bins + 1, dtype=dtype, device=x.device)
 
 
+@described(
+    "array (*)",
+    "``reduce`` is another word, or ``index`` is no row for ``source``.",
+    index="array (k,) of integers",
+    source="array\n    The shape of ``input`` with k slices along the axis.",
+    reduce='{"prod", "mean", "amax", "amin"}',
+    include_self="bool\n    Whether elements of ``input`` are among those that are reduced.",
+)
 def index_reduce(
     input: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True
 ) -> Any:

@@ -13,6 +13,7 @@ from typing import Any
 
 from sycl_dnn import functional as F
 from sycl_dnn.functional.shape.reshaping import check_axes, checked_int
+from sycl_dnn.nn.torch_docstrings import described
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import functions
 from sycl_dnn.trace.trace_state import running_trace
@@ -231,6 +232,15 @@ def istft(
 # --- torch.fft
 
 
+_SIZES = "There is no such axis, or another number of sizes."
+_TRANSFORM = {
+    "s": "sequence of int, optional\n    Sizes along the axes, of the input by default.",
+    "dim": "int or sequence of int\n    The axes, all by default.",
+    "norm": '{"backward", "ortho", "forward"}, optional',
+}
+
+
+@described("array\n    Real.", _SIZES, module="fft.", **_TRANSFORM)
 def hfftn(
     input: Any, s: Sequence[int] | None = None, dim: Any = None, norm: str | None = None
 ) -> Any:
@@ -240,6 +250,7 @@ def hfftn(
     return F.fft.hfft(first, sizes[-1], axes[-1], norm)
 
 
+@described("array\n    Complex.", _SIZES, module="fft.", **_TRANSFORM)
 def ihfftn(
     input: Any, s: Sequence[int] | None = None, dim: Any = None, norm: str | None = None
 ) -> Any:
@@ -261,6 +272,7 @@ def _axes(input: Any, s: Any, dim: Any) -> tuple[Any, Any]:
     return axes, (*[-1] * (len(axes) - 1), None) if s is None else tuple(s)
 
 
+@described("array\n    Real.", _SIZES, module="fft.", **_TRANSFORM)
 def hfft2(
     input: Any, s: Sequence[int] | None = None, dim: Any = (-2, -1), norm: str | None = None
 ) -> Any:
@@ -268,6 +280,7 @@ def hfft2(
     return hfftn(input, s, dim, norm)
 
 
+@described("array\n    Complex.", _SIZES, module="fft.", **_TRANSFORM)
 def ihfft2(
     input: Any, s: Sequence[int] | None = None, dim: Any = (-2, -1), norm: str | None = None
 ) -> Any:

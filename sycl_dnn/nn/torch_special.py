@@ -19,6 +19,7 @@ from sycl_dnn.functional.arithmetic.operands import (
 from sycl_dnn.functional.arithmetic.special import digamma
 from sycl_dnn.functional.shape.reshaping import checked_int
 from sycl_dnn.ir.node import Node
+from sycl_dnn.nn.torch_docstrings import described
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops import bessel_functions as bessel
 from sycl_dnn.ops import number_parts, probability_functions
@@ -44,8 +45,9 @@ ndtri = of_one(
 
 
 @operation
+@described("array (*)", "``n`` is negative.", n="int")
 def polygamma(n: int, input: Tensor) -> Tensor:
-    """Return the ``n``-th derivative of ``digamma``. Source: ``torch.polygamma``."""
+    """Return the ``n``-th derivative of ``digamma``."""
     n, x = checked_int("polygamma", "n", n, 0), checked_array("polygamma", "input", input)
     if not n:
         return digamma(x)
@@ -60,8 +62,9 @@ class Parts(NamedTuple):
 
 
 @operation
+@described("named tuple (mantissa, exponent)")
 def frexp(input: Tensor) -> Parts:
-    """Return mantissas from 1/2 to 1 and int32 exponents of 2. Source: ``torch.frexp``."""
+    """Return mantissas from 1/2 to 1 and int32 exponents of 2."""
     x = checked_array("frexp", "input", input)
     if not x.is_float:
         raise TypeError(f"frexp: input must have a floating-point dtype, got {x.dtype}")
@@ -71,11 +74,9 @@ def frexp(input: Tensor) -> Parts:
 
 
 @operation
+@described("array (*)", notes="", other="array (*), or a number\n    Shapes broadcast.")
 def nextafter(input: Tensor, other: Tensor) -> Tensor:
-    """Return the next number of the dtype toward ``other``; not of float16.
-
-    Source: ``torch.nextafter``.
-    """
+    """Return the next number of the dtype toward ``other``; not of float16."""
     a, b = checked_operands("nextafter", input=input, other=other)
     dtype = str(result_dtype(a, b))
     if dtype not in ("float32", "float64", "bfloat16"):

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Docstrings of functions with torch's names: sections that follow from their signatures."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from sycl_dnn.call.operation import SMOOTH, as_torch
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_AXIS = "int\n    Negative ones count from the end."
+_MATRICES = "array (*, m, n)"
+#: What parameters are that have one meaning in all functions.
+_PARAMETERS = {
+    "input": "array (*)", "other": "array (*)\n    Shapes broadcast.", "dim": _AXIS,
+    "keepdim": "bool\n    Whether the axis is kept, with one element.", "tensors": "arrays",
+    "alpha": "number", "beta": "number", "A": _MATRICES,
+    "dtype": "str or NumPy dtype, optional", "device": "dpctl.SyclQueue or str, optional",
+    "options": "optional\n    ``dtype``, ``device`` and torch's others.",
+}  # fmt: skip
+_TYPES = "An argument is no array of a dtype that the function has."
+
+
+def _described(parameter: inspect.Parameter, texts: dict[str, str]) -> tuple[str, str]:
+    """Return the name of a parameter, with stars, and what it is."""
+    name = str(parameter.replace(annotation=parameter.empty, default=parameter.empty))
+    return name, texts.get(parameter.name) or str(parameter.annotation)
+
+
+def described(
+    returns: str, errors: str = "", *, types: str = _TYPES, notes: str | None = None,
+    module: str = "", **parameters: str,
+) -> Callable[[F], F]:  # fmt: skip
+    """Return a decorator that completes a summary by what its function takes, returns and raises.
+
+    Parameters
+    ----------
+    returns : str
+        The result.
+    errors, types : str
+        When the function raises ValueError, if ever, and TypeError.
+    notes : str, optional
+        By default that there are derivatives, unless results are bools or integers.
+    module : str
+        The module of torch with a point, as ``linalg.``.
+    **parameters : str
+        What parameters are that are not numbers, bools or among the ones that all functions have.
+    """
+    if notes is None:
+        notes = "" if any(kind in returns for kind in ("bool", "int", "str")) else SMOOTH
+
+    def attach(function: F) -> F:
+        texts = _PARAMETERS | parameters
+        own = [_described(p, texts) for p in inspect.signature(function).parameters.values()]
+        grouped = itertools.groupby(own, lambda pair: pair[1])
+        lines = [f"{', '.join(name for name, _ in group)} : {text}\n" for text, group in grouped]
+        function.__doc__ = as_torch(
+            module + function.__name__, inspect.cleandoc(function.__doc__ or ""), "".join(lines),
+            returns=returns, types=types, errors=errors, notes=notes,
+        )  # fmt: skip
+        return function
+
+    return attach
