@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from sycl_dnn.call.operation import SMOOTH, as_torch
@@ -25,10 +25,16 @@ _PARAMETERS = {
 _TYPES = "An argument is no array of a dtype that the function has."
 
 
-def _described(parameter: inspect.Parameter, texts: dict[str, str]) -> tuple[str, str]:
-    """Return the name of a parameter, with stars, and what it is."""
-    name = str(parameter.replace(annotation=parameter.empty, default=parameter.empty))
-    return name, texts.get(parameter.name) or str(parameter.annotation)
+def entries(function: Callable[..., Any], texts: Mapping[str, str]) -> str:
+    """Return the entries for the parameters of a function, equal ones together."""
+
+    def named(parameter: inspect.Parameter) -> str:
+        return str(parameter.replace(annotation=parameter.empty, default=parameter.empty))
+
+    parameters = inspect.signature(function).parameters.values()
+    own = [(named(p), texts.get(p.name) or str(p.annotation)) for p in parameters]
+    grouped = itertools.groupby(own, lambda pair: pair[1])
+    return "".join(f"{', '.join(name for name, _ in group)} : {text}\n" for text, group in grouped)
 
 
 def described(
@@ -54,13 +60,10 @@ def described(
         notes = "" if any(kind in returns for kind in ("bool", "int", "str")) else SMOOTH
 
     def attach(function: F) -> F:
-        texts = _PARAMETERS | parameters
-        own = [_described(p, texts) for p in inspect.signature(function).parameters.values()]
-        grouped = itertools.groupby(own, lambda pair: pair[1])
-        lines = [f"{', '.join(name for name, _ in group)} : {text}\n" for text, group in grouped]
         function.__doc__ = as_torch(
-            module + function.__name__, inspect.cleandoc(function.__doc__ or ""), "".join(lines),
-            returns=returns, types=types, errors=errors, notes=notes,
+            module + function.__name__, inspect.cleandoc(function.__doc__ or ""),
+            entries(function, _PARAMETERS | parameters), returns=returns, types=types,
+            errors=errors, notes=notes,
         )  # fmt: skip
         return function
 

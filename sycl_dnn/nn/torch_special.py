@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
-from sycl_dnn.call.operation import operation
+from sycl_dnn.call.operation import named, operation
 from sycl_dnn.functional.arithmetic.elementwise import of_one
 from sycl_dnn.functional.arithmetic.operands import (
     by_nodes,
@@ -93,9 +93,7 @@ def _of_integers(name: str, summary: str, definition: Callable[[Node, Node], Nod
             raise TypeError(f"{name}: input and other must be integers, got {dtype}")
         return by_nodes(definition, a, b, wide=dtype, dtype=dtype)
 
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = f"{summary} Source: ``torch.{name}``."
-    return operation(call)
+    return operation(described("array (*)", notes="")(named(call, name, summary)))
 
 
 gcd = _of_integers("gcd", "Return the greatest common divisors.", number_parts.gcd)

@@ -19,7 +19,9 @@ from sycl_dnn.nn.torch_distributions.event_transforms import ComposeTransform, T
 from sycl_dnn.trace.module_arrays import plain, with_methods
 
 
-class TransformedDistribution(Distribution):
+class TransformedDistribution(
+    Distribution, base_distribution="Distribution", transforms="Transform, or sequence of them"
+):
     """The distribution of transformed values of a base, such as ``tanh`` of normal ones."""
 
     def __init__(
@@ -80,7 +82,10 @@ class TransformedDistribution(Distribution):
         )
 
 
-class MixtureSameFamily(Distribution):
+class MixtureSameFamily(
+    Distribution, mixture_distribution="Categorical\n    The weights (*, k).",
+    component_distribution="Distribution\n    Of a batch (*, k).",
+):  # fmt: skip
     """A mixture: categories along the last axis of the components' batch."""
 
     def __init__(

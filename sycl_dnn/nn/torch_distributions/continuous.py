@@ -10,23 +10,22 @@ from sycl_dnn import functional as F
 from sycl_dnn.nn.torch_distributions.distribution import (
     LOG_SQRT_2PI,
     Distribution,
-    arrays_of,
     method,
     moment,
 )
-from sycl_dnn.trace.module_arrays import plain, with_methods
+from sycl_dnn.trace.module_arrays import plain
 
 
 class _Located(Distribution):
     """A distribution with ``loc`` and ``scale``."""
 
     has_rsample = True
-    _parameters = ("loc", "scale")
+    loc: Any
+    scale: Any
     mean = mode = moment(lambda self: self.loc)
 
     def __init__(self, loc: Any, scale: Any, validate_args: Any = None) -> None:
-        self.loc, self.scale = map(with_methods, arrays_of(loc, scale))
-        super().__init__(self.loc.shape)
+        self._keep(loc=loc, scale=scale)
 
     def _standardized(self, value: Any) -> Any:
         return F.div(F.sub(value, self.loc), self.scale)
@@ -119,15 +118,15 @@ class Uniform(Distribution):
     """The uniform distribution over [low, high)."""
 
     has_rsample = True
-    _parameters = ("low", "high")
+    low: Any
+    high: Any
     width = property(lambda self: F.sub(self.high, self.low))
     mean = moment(lambda self: F.mul(F.add(self.high, self.low), 0.5))
     variance = moment(lambda self: F.div(F.square(self.width), 12))
     entropy = method(lambda self: F.log(self.width))
 
     def __init__(self, low: Any, high: Any, validate_args: Any = None) -> None:
-        self.low, self.high = map(with_methods, arrays_of(low, high))
-        super().__init__(self.low.shape)
+        self._keep(low=low, high=high)
 
     @method
     def rsample(self, sample_shape: Any = ()) -> Any:
@@ -146,7 +145,7 @@ class Exponential(Distribution):
     """The exponential distribution of a rate."""
 
     has_rsample = True
-    _parameters = ("rate",)
+    rate: Any
     mean = stddev = moment(lambda self: F.reciprocal(self.rate))
     mode = moment(lambda self: F.zeros_like(self.rate))
     variance = moment(lambda self: F.square(F.reciprocal(self.rate)))
@@ -154,8 +153,7 @@ class Exponential(Distribution):
     log_prob = method(lambda self, value: F.sub(F.log(self.rate), F.mul(self.rate, value)))
 
     def __init__(self, rate: Any, validate_args: Any = None) -> None:
-        self.rate = with_methods(arrays_of(rate)[0])
-        super().__init__(self.rate.shape)
+        self._keep(rate=rate)
 
     @method
     def rsample(self, sample_shape: Any = ()) -> Any:

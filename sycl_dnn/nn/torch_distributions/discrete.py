@@ -20,11 +20,15 @@ from sycl_dnn.nn.torch_distributions.distribution import (
 )
 from sycl_dnn.trace.module_arrays import plain, with_methods
 
+_EITHER = dict.fromkeys(("probs", "logits"), "array (*) or number, optional\n    One of both.")
+_EITHER_ROW = dict.fromkeys(_EITHER, "array (*, n), optional\n    One of both.")
 
-class Bernoulli(Distribution):
+
+class Bernoulli(Distribution, **_EITHER):
     """0 or 1, given the probability of 1 or its logit."""
 
-    _parameters = ("probs", "logits")
+    probs: Any
+    logits: Any
     mean = moment(lambda self: self.probs)
     variance = moment(lambda self: F.mul(self.probs, F.sub(1, self.probs)))
     log_prob = method(lambda self, value: F.neg(self.cross_entropy(value)))
@@ -39,8 +43,7 @@ class Bernoulli(Distribution):
         else:
             (logits,) = arrays_of(logits)
             probs = F.sigmoid(logits)
-        self.probs, self.logits = with_methods(probs), with_methods(logits)
-        super().__init__(probs.shape)
+        self._keep(probs=probs, logits=logits)
 
     @moment
     def mode(self) -> Any:
@@ -60,10 +63,11 @@ class Bernoulli(Distribution):
         return F.binary_cross_entropy_with_logits(logits, value, reduction="none")
 
 
-class Geometric(Distribution):
+class Geometric(Distribution, **_EITHER):
     """The number of failures before the first success, given its probability or its logit."""
 
-    _parameters = ("probs", "logits")
+    probs: Any
+    logits: Any
     mean = moment(lambda self: F.sub(F.reciprocal(self.probs), 1))
     mode = moment(lambda self: F.zeros_like(self.probs))
     variance = moment(lambda self: F.mul(plain(self.mean), F.reciprocal(self.probs)))
@@ -71,8 +75,7 @@ class Geometric(Distribution):
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: Any = None) -> None:
         check_one_of("Geometric", probs, logits)
         of_trials = Bernoulli(probs, logits)
-        self.probs, self.logits = of_trials.probs, of_trials.logits
-        super().__init__(self.probs.shape)
+        self._keep(probs=of_trials.probs, logits=of_trials.logits)
 
     @method
     def sample(self, sample_shape: Any = ()) -> Any:
@@ -94,10 +97,9 @@ class Geometric(Distribution):
         return F.div(Bernoulli(logits=self.logits).cross_entropy(self.probs), self.probs)
 
 
-class Categorical(Distribution):
+class Categorical(Distribution, **_EITHER_ROW):
     """Numbers of categories, given probabilities or unnormalized logits along the last axis."""
 
-    _parameters = ()
     #: Numbers of categories have none.
     mean = variance = moment(lambda self: F.full_like(self.probs[..., 0], math.nan))
     mode = moment(lambda self: F.argmax(self.probs, -1))
@@ -148,7 +150,7 @@ class Categorical(Distribution):
         return F.neg(F.sum(products, -1))
 
 
-class OneHotCategorical(Categorical):
+class OneHotCategorical(Categorical, **_EITHER_ROW):
     """Categories as vectors of zeros and a one."""
 
     mean = moment(lambda self: self.probs)

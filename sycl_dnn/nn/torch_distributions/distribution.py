@@ -4,18 +4,30 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import math
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 from sycl_dnn import functional as F
 from sycl_dnn.call.custom_gradients import stop_gradient
+from sycl_dnn.nn.torch_docstrings import entries
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace.module_arrays import plain, with_methods
 
 LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
 _EPS = {"float64": 2.0**-52, "float16": 2.0**-10, "bfloat16": 2.0**-7}
 _TINY = {"float64": 2.0**-1022, "float16": 2.0**-14}
+_PARAMETER = "array (*), or a number\n    Shapes broadcast to that of the batch."
+_DOC = """{}
+
+Parameters
+----------
+{}
+Notes
+-----
+Source: ``torch.distributions.{}``.
+"""
 
 
 def arrays_of(*values: Any) -> list[Any]:
@@ -99,12 +111,27 @@ class Distribution:
 
     has_rsample = False
     #: Names of the arrays that hold the parameters, with the axes of an event at the end.
-    _parameters: ClassVar[tuple[str, ...]] = ()
+    _parameters: tuple[str, ...] = ()
+
+    def __init_subclass__(cls, **texts: str) -> None:
+        """Complete the docstring of a class by what its constructor takes."""
+        super().__init_subclass__()
+        if cls.__module__.startswith(__package__) and not cls.__name__.startswith("_"):
+            own = dict.fromkeys(inspect.signature(cls).parameters, _PARAMETER)
+            parameters = entries(cls, own | {"validate_args": "ignored"} | texts)
+            cls.__doc__ = _DOC.format(inspect.cleandoc(cls.__doc__ or ""), parameters, cls.__name__)
 
     def __init__(
         self, batch_shape: Any = (), event_shape: Any = (), validate_args: Any = None
     ) -> None:
         self.batch_shape, self.event_shape = tuple(batch_shape), tuple(event_shape)
+
+    def _keep(self, **parameters: Any) -> None:
+        """Keep parameters as arrays of the shape of the batch."""
+        self._parameters = tuple(parameters)
+        for name, array in zip(parameters, arrays_of(*parameters.values()), strict=True):
+            setattr(self, name, with_methods(array))
+            self.batch_shape, self.event_shape = array.shape, ()
 
     def _shape(self, sample_shape: Any) -> tuple[int, ...]:
         return (*sizes_of(sample_shape), *self.batch_shape, *self.event_shape)

@@ -18,7 +18,7 @@ from sycl_dnn.nn.torch_distributions.distribution import (
     moment,
     tiny_of,
 )
-from sycl_dnn.trace.module_arrays import plain, with_methods
+from sycl_dnn.trace.module_arrays import plain
 
 
 class _DrawnOnHost(Distribution):
@@ -44,14 +44,14 @@ class _DrawnOnHost(Distribution):
 class Gamma(_DrawnOnHost):
     """The gamma distribution of a shape, ``concentration``, and a rate."""
 
-    _parameters = ("concentration", "rate")
+    concentration: Any
+    rate: Any
     mean = moment(lambda self: F.div(self.concentration, self.rate))
     mode = moment(lambda self: F.div(F.clamp_min(F.sub(self.concentration, 1), 0), self.rate))
     variance = moment(lambda self: F.div(self.concentration, F.square(self.rate)))
 
     def __init__(self, concentration: Any, rate: Any, validate_args: Any = None) -> None:
-        self.concentration, self.rate = map(with_methods, arrays_of(concentration, rate))
-        super().__init__(self.rate.shape)
+        self._keep(concentration=concentration, rate=rate)
 
     def _draw(self, numbers: np.random.Generator, shape: Any, *parameters: Any) -> Any:
         concentration, rate = parameters
@@ -75,14 +75,13 @@ class Gamma(_DrawnOnHost):
 class Beta(_DrawnOnHost):
     """The beta distribution over (0, 1)."""
 
-    _parameters = ("concentration1", "concentration0")
+    concentration1: Any
+    concentration0: Any
     _total = property(lambda self: F.add(self.concentration1, self.concentration0))
     mean = moment(lambda self: F.div(self.concentration1, self._total))
 
     def __init__(self, concentration1: Any, concentration0: Any, validate_args: Any = None) -> None:
-        both = arrays_of(concentration1, concentration0)
-        self.concentration1, self.concentration0 = map(with_methods, both)
-        super().__init__(self.concentration1.shape)
+        self._keep(concentration1=concentration1, concentration0=concentration0)
 
     def _draw(self, numbers: np.random.Generator, shape: Any, *parameters: Any) -> Any:
         a, b = parameters
@@ -120,14 +119,13 @@ class Beta(_DrawnOnHost):
 class Poisson(_DrawnOnHost):
     """Counts of events of a rate."""
 
-    _parameters = ("rate",)
+    rate: Any
     _is_positive = False
     mean = variance = moment(lambda self: self.rate)
     mode = moment(lambda self: F.floor(self.rate))
 
     def __init__(self, rate: Any, validate_args: Any = None) -> None:
-        self.rate = with_methods(arrays_of(rate)[0])
-        super().__init__(self.rate.shape)
+        self._keep(rate=rate)
 
     def _draw(self, numbers: np.random.Generator, shape: Any, *parameters: Any) -> Any:
         return numbers.poisson(parameters[0], shape)

@@ -16,7 +16,7 @@ from sycl_dnn.nn.torch_distributions.distribution import (
 from sycl_dnn.trace.module_arrays import plain, with_methods
 
 
-class Independent(Distribution):
+class Independent(Distribution, base_distribution="Distribution", reinterpreted_batch_ndims="int"):
     """A distribution whose last axes of a batch are axes of one event."""
 
     def __init__(
@@ -60,7 +60,13 @@ class Independent(Distribution):
         return sum_of_last(plain(self.base_dist.entropy()), self.reinterpreted_batch_ndims)
 
 
-class MultivariateNormal(Distribution):
+_MATRIX = "array (*, n, n), optional\n    One of three."
+
+
+class MultivariateNormal(
+    Distribution, loc="array (*, n)", covariance_matrix=_MATRIX, precision_matrix=_MATRIX,
+    scale_tril=_MATRIX,
+):  # fmt: skip
     """Normal vectors, given a covariance, its inverse or its Cholesky factor."""
 
     has_rsample = True
