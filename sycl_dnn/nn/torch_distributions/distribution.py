@@ -7,7 +7,9 @@ import functools
 import inspect
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from sycl_dnn import functional as F
 from sycl_dnn.call.custom_gradients import stop_gradient
@@ -30,23 +32,31 @@ Source: ``torch.distributions.{}``.
 """
 
 
+class _Facts(NamedTuple):
+    """What promotion asks arrays."""
+
+    shape: tuple[int, ...]
+    dtype: str
+
+
 def arrays_of(*values: Any) -> list[Any]:
     """Return parameters as arrays of one shape and dtype; numbers alone as float32."""
     values = tuple(map(plain, values))
     arrays = [v for v in values if hasattr(v, "shape")]
     if not arrays:
         return [F.tensor(float(v)) for v in values]
-    total = arrays[0]
-    for value in arrays[1:]:
-        total = F.add(total, value)
-    if not dtypes.is_float(str(total.dtype)):
-        raise TypeError(f"distributions: parameters must be floating-point, got {total.dtype}")
-    return [
-        F.expand(F.astype(v, str(total.dtype)), total.shape)
-        if hasattr(v, "shape")
-        else F.full_like(total, v)
-        for v in values
-    ]
+    shape = np.broadcast_shapes(*[tuple(a.shape) for a in arrays])
+    dtype = dtypes.result_dtype(*[_Facts(tuple(a.shape), str(a.dtype)) for a in arrays])
+    if not dtypes.is_float(dtype):
+        raise TypeError(f"distributions: parameters must be floating-point, got {dtype}")
+
+    def array_of(value: Any) -> Any:
+        if not hasattr(value, "shape"):
+            return F.full(shape, value, dtype=dtype, device=arrays[0].device)
+        value = value if str(value.dtype) == dtype else F.astype(value, dtype)
+        return value if tuple(value.shape) == shape else F.expand(value, shape)
+
+    return list(map(array_of, values))
 
 
 def check_one_of(name: str, probs: Any, logits: Any) -> None:
