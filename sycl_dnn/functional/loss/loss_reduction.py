@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -76,7 +77,7 @@ Parameters
 _LEGACY = """size_average, reduce : bool, optional
     Deprecated names of ``reduction``; they warn, as in torch.
 """
-_AFTER = """reduction : {choices}
+_AFTER = """reduction : {{{choices}}}
     Reduction of the element-wise losses.
 
 Returns
@@ -99,11 +100,11 @@ Source: {source}; names and defaults are torch.nn.functional's.
 
 def loss(
     source: str = 'oneDNN developer guide, "Binary", "Eltwise" and "Reduction"',
-    choices: str = '{"mean", "sum", "none"}',
+    choices: tuple[str, ...] = ("none", "mean", "sum"),
     shape: str = "as the input",
     entries: str = "",
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Make a public loss function.
+    """Make a public loss function, whose body gets one of ``choices`` as ``reduction``.
 
     The docstring consists of a summary, and optionally text and parameter entries. ``entries`` come
     first among the parameters.
@@ -112,13 +113,33 @@ def loss(
     def decorate(body: Callable[..., Any]) -> Callable[..., Any]:
         summary, parameters = sections(body)
         legacy = _LEGACY if "size_average" in inspect.signature(body).parameters else ""
-        function = operation(body)
+        function = operation(_with_reduction(body, choices))
         before = _BEFORE.format(summary=summary, parameters=entries + parameters + legacy)
-        function.__doc__ = before + _AFTER.format(choices=choices, shape=shape, source=source)
+        function.__doc__ = before + _AFTER.format(
+            choices=", ".join(f'"{choice}"' for choice in choices), shape=shape, source=source
+        )
         describe_out(function)
         return function
 
     return decorate
+
+
+def _with_reduction(body: Callable[..., Any], choices: tuple[str, ...]) -> Callable[..., Any]:
+    """Return a body whose ``reduction`` is checked, and says what deprecated arguments say."""
+    signature = inspect.signature(body)
+
+    @functools.wraps(body)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        given = bound.arguments
+        deprecated = given.get("size_average"), given.get("reduce")
+        given["reduction"] = checked_reduction(
+            body.__name__, given["reduction"], *deprecated, choices
+        )
+        return body(*bound.args, **bound.kwargs)
+
+    return checked
 
 
 def checked_reduction(

@@ -45,7 +45,6 @@ def margin_ranking_loss(
         1 if the first input should be larger, -1 if the second.
     margin : float
     """
-    reduction = checked_reduction("margin_ranking_loss", reduction, size_average, reduce)
     check_float("margin_ranking_loss", input1=input1, input2=input2)
     if not len(input1.shape) == len(input2.shape) == len(target.shape):
         raise ValueError(
@@ -68,7 +67,6 @@ def hinge_embedding_loss(
         Shapes broadcast. Targets other than 1 and -1 get the sum of both terms.
     margin : float
     """
-    reduction = checked_reduction("hinge_embedding_loss", reduction, size_average, reduce)
     check_float("hinge_embedding_loss", input=input)
     signs = _signs("hinge_embedding_loss", input, target)
     dissimilar = F.where(F.ne(signs, 1), _clamped_at_zero(F.add(F.neg(input), margin)), 0.0)
@@ -90,7 +88,6 @@ def cosine_embedding_loss(
     margin : float
     """
     name = "cosine_embedding_loss"
-    reduction = checked_reduction(name, reduction, size_average, reduce)
     check_float(name, input1=input1, input2=input2)
     if len(target.shape) > 1 or len(input1.shape) != len(target.shape) + 1:
         raise ValueError(
@@ -115,7 +112,6 @@ def soft_margin_loss(
     input, target : dpnp.ndarray or Array (*)
         Targets are 1 or -1; shapes broadcast.
     """
-    reduction = checked_reduction("soft_margin_loss", reduction, size_average, reduce)
     check_float("soft_margin_loss", input=input)
     signs = _signs("soft_margin_loss", input, target)
     return reduced(F.neg(F.logsigmoid(F.mul(input, signs))), reduction)
@@ -152,7 +148,6 @@ def multi_margin_loss(
         Weight of the target's class.
     """
     name = "multi_margin_loss"
-    reduction = checked_reduction(name, reduction, size_average, reduce)
     check_float(name, input=input, weight=weight)
     _check_classes(name, target)
     if p not in (1, 2):
@@ -188,7 +183,6 @@ def multilabel_margin_loss(
         int64 or int32, shape of the input: class indices, up to the first negative entry.
     """
     name = "multilabel_margin_loss"
-    reduction = checked_reduction(name, reduction, size_average, reduce)
     check_float(name, input=input)
     _check_classes(name, target)
     check_same_shape(name, "input", "target", input, target)
@@ -219,7 +213,6 @@ def multilabel_soft_margin_loss(
         Element-wise weights; broadcast to the input's shape.
     """
     name = "multilabel_soft_margin_loss"
-    reduction = checked_reduction(name, reduction, size_average, reduce)
     check_float(name, input=input, weight=weight)
     check_same_shape(name, "input", "target", input, target)
     input, targets = as_operands(input, check_unpacked(name, "target", target))
@@ -260,7 +253,6 @@ def triplet_margin_loss(
     swap : bool
         Whether to use the distance from positive to negative if it is smaller.
     """
-    reduction = checked_reduction("triplet_margin_loss", reduction, size_average, reduce)
     check_float("triplet_margin_loss", anchor=anchor, positive=positive, negative=negative)
     _check_triplet("triplet_margin_loss", anchor, (positive, negative), margin)
     far = F.pairwise_distance(anchor, negative, p, eps)

@@ -16,7 +16,6 @@ from sycl_dnn.functional.loss.loss_reduction import (
     as_operands,
     check_broadcast,
     check_dtypes,
-    checked_reduction,
     elementwise_loss,
     loss,
     promoted,
@@ -74,7 +73,6 @@ def binary_cross_entropy(
         Element-wise weights; broadcast to the input's shape.
     """
     name = "binary_cross_entropy"
-    reduction = checked_reduction(name, reduction, size_average, reduce)
     check_dtypes(name, input, target=target)
     (weight,) = _checked_factors(name, input, target, weight=weight)
     return elementwise_loss(
@@ -102,7 +100,6 @@ def binary_cross_entropy_with_logits(
         Factors of ``log(sigmoid(input))``, the term of positive examples; broadcasts likewise.
     """
     name = "binary_cross_entropy_with_logits"
-    reduction = checked_reduction(name, reduction, size_average, reduce)
     dtype = target.dtype
     input, target = promoted(name, input, target=target)
     factors = {"weight": weight, "pos_weight": pos_weight}
@@ -122,7 +119,7 @@ bce_with_logits = binary_cross_entropy_with_logits
 # --- Kullback-Leibler divergence
 
 
-@loss(choices='{"mean", "batchmean", "sum", "none"}', shape="as input and target broadcast")
+@loss(choices=("none", "mean", "sum", "batchmean"), shape="as input and target broadcast")
 def kl_div(
     input: Tensor,
     target: Tensor,
@@ -140,8 +137,6 @@ def kl_div(
     log_target : bool
         Whether the target contains log-probabilities.
     """
-    choices = ("none", "mean", "sum", "batchmean")
-    reduction = checked_reduction("kl_div", reduction, size_average, reduce, choices)
     input, target = promoted("kl_div", input, target=target)
     if reduction == "mean" and size_average is None and reduce is None:
         warn(
@@ -176,7 +171,6 @@ def poisson_nll_loss(
     eps : float
         Added to expected counts before taking the logarithm.
     """
-    reduction = checked_reduction("poisson_nll_loss", reduction, size_average, reduce)
     check_float("poisson_nll_loss", input=input)
     definition = partial(losses.poisson, log_input=log_input, full=full, eps=eps)
     return elementwise_loss(definition, *as_operands(input, target), reduction=reduction)
@@ -217,7 +211,6 @@ def gaussian_nll_loss(
     eps : float
         Lower bound for the variance; does not affect gradients.
     """
-    reduction = checked_reduction("gaussian_nll_loss", reduction)
     check_float("gaussian_nll_loss", input=input, target=target)
     variance = _variances(input, var)
     difference = F.square(F.sub(input, target))
@@ -320,7 +313,6 @@ def nll_loss(
     ignore_index : int
         Target value to ignore.
     """
-    reduction = checked_reduction("nll_loss", reduction, size_average, reduce)
     _check_input("nll_loss", input, weight)
     _check_indices("nll_loss", input, target)
     return _recorded_loss(
@@ -357,7 +349,6 @@ def cross_entropy(
         Share of the target that is distributed evenly over all classes, 0 to 1.
     """
     name = "cross_entropy"
-    reduction = checked_reduction(name, reduction, size_average, reduce)
     has_probabilities = target.is_float
     if has_probabilities:
         others = {"target": target} | ({} if weight is None else {"weight": weight})

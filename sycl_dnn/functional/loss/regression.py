@@ -12,7 +12,6 @@ from sycl_dnn.functional.arithmetic.elementwise import check_same_shape
 from sycl_dnn.functional.loss.loss_reduction import (
     check_broadcast,
     check_dtypes,
-    checked_reduction,
     elementwise_loss,
     loss,
     promoted,
@@ -89,7 +88,6 @@ def mse_loss(
     weight: Tensor | None = None,
 ) -> Tensor:
     """Return ``(input - target)**2``, by default its mean."""
-    reduction = checked_reduction("mse_loss", reduction, size_average, reduce)
     return _of_difference("mse_loss", input, target, reduction, SQUARE, weight)
 
 
@@ -103,7 +101,6 @@ def l1_loss(
     weight: Tensor | None = None,
 ) -> Tensor:
     """Return ``abs(input - target)``, by default its mean."""
-    reduction = checked_reduction("l1_loss", reduction, size_average, reduce)
     return _of_difference("l1_loss", input, target, reduction, ABS, weight)
 
 
@@ -121,7 +118,6 @@ def smooth_l1_loss(
     beta : float
         Nonnegative; 0 gives ``l1_loss``.
     """
-    reduction = checked_reduction("smooth_l1_loss", reduction, size_average, reduce)
     if not beta >= 0:
         raise ValueError(f"smooth_l1_loss: beta must not be negative, got {beta}")
     elements = partial(HUBER, width=float(beta), height=1 / beta) if beta else ABS
@@ -145,7 +141,6 @@ def huber_loss(
     weight : dpnp.ndarray or Array (*), optional
         Element-wise weights with the input's shape; the mean is divided by the number of elements.
     """
-    reduction = checked_reduction("huber_loss", reduction)
     if not delta > 0:
         raise ValueError(f"huber_loss: delta must be positive, got {delta}")
     elements = partial(HUBER, width=float(delta), height=1.0)
