@@ -159,6 +159,13 @@ def _batching_of(trace: Any) -> Any:
     return trace.batching or (trace if trace.depth else None)
 
 
+def with_adjoint(function: Callable[[Any], Any], adjoint: Callable[[Any], Any]) -> custom_vjp:
+    """Return a linear function whose gradient ``adjoint`` computes."""
+    result = custom_vjp(function)
+    result.defvjp(lambda x: (function(x), None), lambda _, dy: (adjoint(dy),))
+    return result
+
+
 def _captured_by(trace: Any, value: Any) -> Any:
     return trace.capture(value) if nested_arguments.is_array(value) else value
 

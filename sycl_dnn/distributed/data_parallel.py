@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sycl_dnn import tree
-from sycl_dnn.call.custom_gradients import custom_vjp
+from sycl_dnn.call.custom_gradients import with_adjoint
 from sycl_dnn.distributed.collectives import broadcast, chosen
 from sycl_dnn.distributed.gradient_buckets import averages, check_replicated
 from sycl_dnn.distributed.group import Group, OfGroup
@@ -86,16 +86,8 @@ class DataParallel(OfGroup, Module):
 
 def averaged(arrays: list[Any], names: list[str], bucket_bytes: int, group: Group) -> list[Any]:
     """Return the arrays unchanged; their gradients are averaged over the ranks."""
-
-    @custom_vjp
-    def identity(arrays: list[Any]) -> list[Any]:
-        return arrays
-
-    identity.defvjp(
-        lambda arrays: (arrays, None),
-        lambda _, dy: (averages(dy, names, bucket_bytes, group),),
-    )
-    return identity(arrays)
+    average = with_adjoint(lambda x: x, lambda dy: averages(dy, names, bucket_bytes, group))
+    return average(arrays)  # type: ignore[no-any-return]
 
 
 def own_part(

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from sycl_dnn import functional as F
-from sycl_dnn.call.custom_gradients import custom_vjp
+from sycl_dnn.call.custom_gradients import with_adjoint
 from sycl_dnn.distributed.collectives import all_gather, all_reduce, broadcast, chosen
 from sycl_dnn.distributed.group import Group, OfGroup
 from sycl_dnn.nn.linear_layers import Embedding, Linear
@@ -37,14 +37,8 @@ def shared_input(x: Any, group: Group | None = None) -> Any:
     [1.0, 1.0]
     """
     group = chosen(group)
-
-    @custom_vjp
-    def identity(x: Any) -> Any:
-        return x
-
     # Each is the other's gradient, so that gradients have gradients.
-    identity.defvjp(lambda x: (x, None), lambda _, dy: (shared_sum(dy, group),))
-    return identity(x)
+    return with_adjoint(lambda x: x, lambda dy: shared_sum(dy, group))(x)
 
 
 def shared_sum(x: Any, group: Group | None = None) -> Any:
@@ -68,15 +62,7 @@ def shared_sum(x: Any, group: Group | None = None) -> Any:
     [1.0, 1.0]
     """
     group = chosen(group)
-
-    @custom_vjp
-    def summed(x: Any) -> Any:
-        return all_reduce(x, group=group)
-
-    summed.defvjp(
-        lambda x: (all_reduce(x, group=group), None), lambda _, dy: (shared_input(dy, group),)
-    )
-    return summed(x)
+    return with_adjoint(lambda x: all_reduce(x, group=group), lambda dy: shared_input(dy, group))(x)
 
 
 def _share(n: int, group: Group, argument: str) -> slice:
@@ -98,6 +84,17 @@ class _Partitioned(OfGroup, Module):
     #: Parameters of which each rank has a part.
     partitioned: tuple[str, ...]
 
+    @classmethod
+    def of(cls, layer: Any, group: Group | None = None) -> Any:
+        """Return this rank's part of a layer that is equal on all ranks."""
+        part = cls.__new__(cls)
+        part._take(layer, group)
+        return part
+
+    def _take(self, layer: Any, group: Group | None) -> None:
+        """Initialize this rank's part of a layer."""
+        raise NotImplementedError
+
     @staticmethod
     def gathered(x: Any, group: Group) -> Any:
         """Return an array's values on all ranks."""
@@ -110,17 +107,16 @@ class _ParallelLinear(_Partitioned):
     in_features: int
     out_features: int
 
-    def _take(self, linear: Any, group: Group | None) -> None:
-        """Initialize this rank's part of a layer."""
+    def _take(self, layer: Any, group: Group | None) -> None:
         Module.__init__(self)
-        _check_kind(type(self).__name__, linear, Linear)
+        _check_kind(type(self).__name__, layer, Linear)
         self._group_name = chosen(group).name
-        self.in_features, self.out_features = linear.in_features, linear.out_features
+        self.in_features, self.out_features = layer.in_features, layer.out_features
         for name, own in self._own_parts().items():
-            whole = getattr(linear, name)
+            whole = getattr(layer, name)
             part = None if whole is None else Parameter(whole[own].copy())
             self.register_parameter(name, part)
-        self.freeze(lambda name: name in linear._frozen)
+        self.freeze(lambda name: name in layer._frozen)
 
     def _own_parts(self) -> dict[str, Any]:
         """Return this rank's indices of the parameters."""
@@ -177,14 +173,13 @@ class ColumnParallelLinear(_ParallelLinear):
         self.gather_output = gather_output
 
     @classmethod
-    def of(
-        cls, linear: Any, gather_output: bool = False, group: Group | None = None
-    ) -> ColumnParallelLinear:
+    def of(  # type: ignore[override]
+        cls, layer: Any, gather_output: bool = False, group: Group | None = None
+    ) -> Any:
         """Return this rank's part of a ``Linear`` that is equal on all ranks."""
-        layer = cls.__new__(cls)
-        layer._take(linear, group)
-        layer.gather_output = gather_output
-        return layer
+        part = super().of(layer, group)
+        part.gather_output = gather_output
+        return part
 
     def _own_parts(self) -> dict[str, Any]:
         own = _share(self.out_features, self._group, "ColumnParallelLinear: out_features")
@@ -202,29 +197,14 @@ class ColumnParallelLinear(_ParallelLinear):
 
 def _gathered(x: Any, group: Group) -> Any:
     """Gather the rows of all ranks; each gets its part of the gradient, equal on all."""
-
-    @custom_vjp
-    def gathered(x: Any) -> Any:
-        return all_gather(x, group=group)
-
-    gathered.defvjp(
-        lambda x: (all_gather(x, group=group), None), lambda _, dy: (_own_rows(dy, group),)
-    )
-    return gathered(x)
+    return with_adjoint(lambda x: all_gather(x, group=group), lambda dy: _own_rows(dy, group))(x)
 
 
 def _own_rows(x: Any, group: Group) -> Any:
     """Return this rank's rows of an array that is equal on all, whose gradient is all rows."""
-
-    @custom_vjp
-    def own(x: Any) -> Any:
-        return x[_share(x.shape[0], group, "rows")]
-
-    own.defvjp(
-        lambda x: (x[_share(x.shape[0], group, "rows")], None),
-        lambda _, dy: (_gathered(dy, group),),
-    )
-    return own(x)
+    return with_adjoint(
+        lambda x: x[_share(x.shape[0], group, "rows")], lambda dy: _gathered(dy, group)
+    )(x)
 
 
 class RowParallelLinear(_ParallelLinear):
@@ -268,13 +248,6 @@ class RowParallelLinear(_ParallelLinear):
         self._take(Linear(in_features, out_features, bias, device, dtype), group)
         if bias:
             broadcast(self.bias, out=self.bias, group=self._group)
-
-    @classmethod
-    def of(cls, linear: Any, group: Group | None = None) -> RowParallelLinear:
-        """Return this rank's part of a ``Linear`` that is equal on all ranks."""
-        layer = cls.__new__(cls)
-        layer._take(linear, group)
-        return layer
 
     def _own_parts(self) -> dict[str, Any]:
         own = _share(self.in_features, self._group, "RowParallelLinear: in_features")
@@ -323,27 +296,20 @@ class VocabularyParallelEmbedding(_Partitioned):
     ) -> None:  # fmt: skip
         self._take(Embedding(num_embeddings, embedding_dim, device=device, dtype=dtype), group)
 
-    @classmethod
-    def of(cls, table: Any, group: Group | None = None) -> VocabularyParallelEmbedding:
-        """Return this rank's part of an ``Embedding`` that is equal on all ranks."""
-        layer = cls.__new__(cls)
-        layer._take(table, group)
-        return layer
-
-    def _take(self, table: Any, group: Group | None) -> None:
+    def _take(self, layer: Any, group: Group | None) -> None:
         Module.__init__(self)
-        _check_kind(type(self).__name__, table, Embedding)
+        _check_kind(type(self).__name__, layer, Embedding)
         self._group_name = chosen(group).name
-        self.num_embeddings, self.embedding_dim = table.num_embeddings, table.embedding_dim
+        self.num_embeddings, self.embedding_dim = layer.num_embeddings, layer.embedding_dim
         own = _share(self.num_embeddings, self._group, f"{type(self).__name__}: num_embeddings")
         self._first = own.start
         self._options = {
-            name: getattr(table, name)
+            name: getattr(layer, name)
             for name in ("max_norm", "norm_type", "scale_grad_by_freq", "sparse")
         }
-        is_own = table.padding_idx in range(own.start, own.stop)
-        self._options["padding_idx"] = table.padding_idx - own.start if is_own else None
-        self.weight: Any = Parameter(table.weight[own].copy(), "weight" not in table._frozen)
+        is_own = layer.padding_idx in range(own.start, own.stop)
+        self._options["padding_idx"] = layer.padding_idx - own.start if is_own else None
+        self.weight: Any = Parameter(layer.weight[own].copy(), "weight" not in layer._frozen)
 
     def forward(self, input: Any) -> Any:
         """Map integers (*) to (*, embedding_dim); out-of-range ones give NaN, as ``Embedding``."""

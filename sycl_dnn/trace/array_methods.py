@@ -67,6 +67,16 @@ def _spread(name: str) -> Any:
     return method
 
 
+def _cumulative(name: str) -> Any:
+    def method(self: Any, axis: int | None = None, dtype: Any = None, *, out: Any = None) -> Any:
+        _refuse_out(name, out)
+        x, along = _along(self, axis)
+        return getattr(functions, name)(x, along, dtype=dtype)
+
+    method.__doc__ = f"As ``sycl_dnn.functional.{name}``, by default over all elements."
+    return method
+
+
 def by_function(name: str, *, is_reflected: bool = False) -> Any:
     """Return the method of an operator: a function of the layer."""
 
@@ -88,13 +98,13 @@ def _in_place(name: str, sign: Callable[[Any, Any], Any]) -> Any:
     return method
 
 
-def _axes(axis: Any, ndim: int) -> tuple[int, ...]:
-    """Return the indices of the axes that ``axis`` names."""
-    axes = range(ndim) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)
-    for number in axes:
-        if not -ndim <= number < ndim:
-            raise ValueError(f"axis must be in [{-ndim}, {ndim}), got {number}")
-    return tuple(number % ndim for number in axes)
+def _along(x: Any, axis: int | None) -> tuple[Any, int]:
+    """Return an array, of its elements without an axis, and the index of the axis."""
+    if axis is None:
+        return x.reshape(-1), 0
+    if not -x.ndim <= axis < x.ndim:
+        raise ValueError(f"axis must be in [{-x.ndim}, {x.ndim}), got {axis}")
+    return x, axis % x.ndim
 
 
 #: Names of methods that other libraries' arrays have, where the functional layer's differ.
@@ -322,17 +332,8 @@ class ArrayMethods(Reductions):
             raise TypeError(f"dot(): a traced array has at most two axes in dot, got {axes}; use @")
         return functions.matmul(self, b)
 
-    def cumsum(self, axis: int | None = None, dtype: Any = None, *, out: Any = None) -> Any:
-        """Return the cumulative sums along an axis or over all elements."""
-        _refuse_out("cumsum", out)
-        x = self.reshape(-1) if axis is None else self
-        return functions.cumsum(x, _axes(0 if axis is None else axis, x.ndim)[0], dtype=dtype)
-
-    def cumprod(self, axis: int | None = None, dtype: Any = None, *, out: Any = None) -> Any:
-        """Return the cumulative products along an axis or over all elements."""
-        _refuse_out("cumprod", out)
-        x = self.reshape(-1) if axis is None else self
-        return functions.cumprod(x, _axes(0 if axis is None else axis, x.ndim)[0], dtype=dtype)
+    cumsum = _cumulative("cumsum")
+    cumprod = _cumulative("cumprod")
 
     def argsort(self, axis: int | None = -1, kind: str | None = None, order: Any = None, *,
                 descending: bool = False, stable: bool | None = None) -> Any:  # fmt: skip
@@ -369,8 +370,7 @@ class ArrayMethods(Reductions):
         ``mode`` would clamp or wrap them.
         """
         _refuse_out("take", out)
-        x = self.reshape(-1) if axis is None else self
-        along = _axes(0 if axis is None else axis, x.ndim)[0]
+        x, along = _along(self, axis)
         if not hasattr(indices, "shape"):
             indices = np.asarray(indices, "int64")
         return x[(slice(None),) * along + (indices,)]
