@@ -14,6 +14,7 @@ from sycl_dnn.call import cache
 from sycl_dnn.call.cache import CacheInfo, Plans
 from sycl_dnn.device import default_queue
 from sycl_dnn.errors import InvalidArguments
+from sycl_dnn.functional import asarray
 from sycl_dnn.graph import pictures
 from sycl_dnn.graph.nodes import HostData, Value
 from sycl_dnn.graph.partition_plan import Number, Plan
@@ -73,8 +74,6 @@ def constant_tensor(value: Value, engine: _core.Engine, queue: Any) -> Tensor:
 
 
 def _on_device(value: Value, queue: Any) -> Any:
-    from sycl_dnn.functional import asarray
-
     data = value._data
     if isinstance(data, HostData):
         expected = dtypes.LONG[data.dtype]

@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import dpnp
 
 from sycl_dnn import _core
+from sycl_dnn import functional as F
 from sycl_dnn.errors import InvalidArguments, Unimplemented
+from sycl_dnn.functional.quantized.quantize import QuantizedTensor
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.onednn.fault import is_one_pixel
 from sycl_dnn.trace import policy, profile_notes
@@ -25,32 +26,26 @@ if TYPE_CHECKING:
 Arrays = dict[str, Any]
 
 
-def _functional() -> Any:
-    from sycl_dnn import functional
-
-    return functional
-
-
 def reciprocal(node: Node) -> Callable[[Arrays], list[Any]]:
     """Compute ``1 / src``."""
-    return lambda a: [_functional().div(1.0, a["src"])]
+    return lambda a: [F.div(1.0, a["src"])]
 
 
 def pow(node: Node) -> Callable[[Arrays], list[Any]]:
     """Use ``functional.pow``."""
     beta = node.attributes["beta"]
-    return lambda a: [_functional().pow(a["src"], beta)]
+    return lambda a: [F.pow(a["src"], beta)]
 
 
 def type_cast(node: Node) -> Callable[[Arrays], list[Any]]:
     """Use ``functional.astype``."""
     expected = dtypes.LONG[node.outputs[0].dtype]
-    return lambda a: [_functional().astype(a["src"], expected)]
+    return lambda a: [F.astype(a["src"], expected)]
 
 
 def select(node: Node) -> Callable[[Arrays], list[Any]]:
     """Use ``functional.where``."""
-    return lambda a: [_functional().where(a["cond"], a["src_0"], a["src_1"])]
+    return lambda a: [F.where(a["cond"], a["src_0"], a["src_1"])]
 
 
 #: Binary operations whose operands may include a host scalar, by functional name.
@@ -60,7 +55,7 @@ OF_NUMBERS = {"add": "add", "subtract": "sub", "multiply": "mul", "divide": "div
 def with_number(node: Node) -> Callable[[Arrays], list[Any]]:
     """Compute with a Python number."""
     name = OF_NUMBERS[node.operation.name]
-    return lambda a: [getattr(_functional(), name)(*(a[n] for n in node.inputs))]
+    return lambda a: [getattr(F, name)(*(a[n] for n in node.inputs))]
 
 
 def bias_add_backward(node: Node) -> Callable[[Arrays], list[Any]]:
@@ -70,7 +65,7 @@ def bias_add_backward(node: Node) -> Callable[[Arrays], list[Any]]:
         diff = arrays["diff_dst"]
         channel = 1 if node.attributes["data_format"] == "NCX" else len(diff.shape) - 1
         axes = [i for i in range(len(diff.shape)) if i != channel]
-        return [_functional().sum(diff, dim=axes)]
+        return [F.sum(diff, dim=axes)]
 
     return run
 
@@ -89,7 +84,7 @@ def align_corners(node: Node) -> Callable[[Arrays], list[Any]]:
         sizes = a.get("sizes") or tuple(
             int(d * s) for d, s in zip(src.shape[2:], a["scales"], strict=True)
         )
-        result = _functional().interpolate(src, size=sizes, mode=mode, align_corners=True)
+        result = F.interpolate(src, size=sizes, mode=mode, align_corners=True)
         return [result.transpose((0, *range(2, n), 1)) if last else result]
 
     return run
@@ -98,7 +93,7 @@ def align_corners(node: Node) -> Callable[[Arrays], list[Any]]:
 def spread_pixel(node: Node, plan: Plan) -> Callable[[Arrays], list[Any]]:
     """Broadcast the single pixel of each image."""
     shape = plan.shapes[node.outputs[0].id]
-    return lambda a: [_functional().broadcast_to(a["src"], shape)]
+    return lambda a: [F.broadcast_to(a["src"], shape)]
 
 
 def gathered_pixel(node: Node, plan: Plan) -> Callable[[Arrays], list[Any]]:
@@ -107,7 +102,7 @@ def gathered_pixel(node: Node, plan: Plan) -> Callable[[Arrays], list[Any]]:
     def run(arrays: Arrays) -> list[Any]:
         n = len(arrays["diff_dst"].shape)
         axes = list(range(1, n - 1) if node.attributes["data_format"] == "NXC" else range(2, n))
-        return [_functional().sum(arrays["diff_dst"], dim=axes, keepdim=True)]
+        return [F.sum(arrays["diff_dst"], dim=axes, keepdim=True)]
 
     return run
 
@@ -150,8 +145,8 @@ def quantize(node: Node) -> Callable[[Arrays], list[Any]]:
         axis, _ = _per(node)
         if expected.startswith("float8"):
             shape = [-1 if i == axis else 1 for i in range(len(src.shape))]
-            return [_functional().astype(src / scales.reshape(shape), expected)]
-        return [_functional().quantize(src, scales, zps, expected, axis).data]
+            return [F.astype(src / scales.reshape(shape), expected)]
+        return [F.quantize(src, scales, zps, expected, axis).data]
 
     return run
 
@@ -161,14 +156,12 @@ def dequantize(node: Node) -> Callable[[Arrays], list[Any]]:
     axis, group = _per(node)
 
     def run(arrays: Arrays) -> list[Any]:
-        from sycl_dnn.functional.quantized.quantize import QuantizedTensor
-
         src = arrays["src"]
         scales, zps = _scales(node, arrays, src.sycl_queue)
         if src.dtype in ("float8_e4m3", "float8_e5m2"):
             shape = [-1 if i == axis else 1 for i in range(len(src.shape))]
             return [src.astype("float32") * scales.reshape(shape)]
-        return [_functional().dequantize(QuantizedTensor(src, scales, zps, axis, group))]
+        return [F.dequantize(QuantizedTensor(src, scales, zps, axis, group))]
 
     return run
 
@@ -186,31 +179,12 @@ def copied_input(graph: Any, value: Any, plan: Plan, dtype: str | None = None) -
 
 def behind_identity(node: Node, plan: Plan) -> Callable[[Arrays], list[Any]]:
     """Prepend a LeakyReLU with slope 1, which changes nothing."""
-    from sycl_dnn.graph.builder import Graph
-
-    graph = Graph(plan.engine)
+    graph = type(plan.graph)(plan.engine)
     inputs = {name: copied_input(graph, value, plan) for name, value in node.inputs.items()}
     inputs["src"] = graph.leaky_relu(inputs["src"], alpha=1.0)
     graph.output(graph.add_operation(node.operation, inputs | node.attributes))
     compiled = graph.compile(plan.queue)
     return lambda arrays: [compiled(*arrays.values())]
-
-
-@functools.lru_cache(64)
-def _dropout_of_ones(shape: tuple[int, ...], queue: Any) -> Any:
-    from sycl_dnn.graph.builder import Graph
-
-    graph = Graph("cpu" if queue.sycl_device.is_cpu else "gpu")
-    ones = graph.leaky_relu(graph.input(shape), alpha=1.0)
-    graph.dropout(ones, graph.scalar("s64"), graph.scalar("s64"), graph.scalar("f32"))
-    return graph.compile(queue)
-
-
-def dropout_mask(src: Any, seed: int, offset: int, probability: float) -> Any:
-    """Return 1 where dropout keeps an element, else 0; depends only on seed and position."""
-    queue = src.sycl_queue
-    ones = dpnp.ones(src.shape, dtype="f4", sycl_queue=queue)
-    return _dropout_of_ones(tuple(src.shape), queue)(ones, seed, offset, probability) != 0
 
 
 # --- f32 graphs for bf16 and f16 operations that the device does not support
@@ -290,9 +264,7 @@ def _wide_graph(
     nodes: Sequence[Node], provided: Sequence[Any], writes: Sequence[int], plan: Plan
 ) -> Any:
     """Return a graph of the same operations in f32."""
-    from sycl_dnn.graph.builder import Graph
-
-    graph = Graph(plan.engine)
+    graph = type(plan.graph)(plan.engine)
     graph.set_fpmath_mode(*plan.graph.fpmath)
     result: dict[int, Any] = {}
     for value in provided:
@@ -332,9 +304,7 @@ def _widened(array: Any) -> Any:
     """Convert narrow floating-point arrays to float32; return numbers unchanged."""
     if not hasattr(array, "shape") or dtypes.graph_name(array.dtype, "graph") not in _NARROW:
         return array
-    from sycl_dnn import functional
-
-    return functional.astype(array, "float32")
+    return F.astype(array, "float32")
 
 
 # --- Selection of a fallback

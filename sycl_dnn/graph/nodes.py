@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -11,6 +12,7 @@ import numpy as np
 
 from sycl_dnn import _core
 from sycl_dnn.errors import InvalidArguments
+from sycl_dnn.graph.dropout_masks import dropout_mask
 from sycl_dnn.graph.methods import shared_names
 from sycl_dnn.graph.rows import OPERATIONS
 from sycl_dnn.graph.shapes import Broken
@@ -416,13 +418,12 @@ def low_level(node: Node) -> _core.Op:
 
 def _masked_dropout(graph: Graph, inputs: dict[str, Value], name: str) -> tuple[Value, Value]:
     """Add a dropout and a function that draws its mask, which oneDNN leaves unwritten."""
-    from sycl_dnn.graph.fallbacks import dropout_mask
-
     src = inputs["src"]
     dst = cast(Any, graph).dropout(**inputs, name=name)
     shape = src.shape if src.has_known_shape else None
+    function = functools.partial(dropout_mask, type(graph))
     (mask,) = add_wildcard(
-        graph, dropout_mask, tuple(inputs.values()), (shape,), ("u8",), f"{dst.name}.mask"
+        graph, function, tuple(inputs.values()), (shape,), ("u8",), f"{dst.name}.mask"
     )
     return dst, mask
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import dpnp
 
-from sycl_dnn import _core
+from sycl_dnn import _core, functional
 from sycl_dnn.errors import DnnlError, InvalidArguments, Unimplemented
 from sycl_dnn.graph import fallbacks
 from sycl_dnn.graph.fallbacks import WideStep, lacking
@@ -121,8 +121,6 @@ def in_layout(array: Any, target: Any, queue: Any) -> Any:
     if not hasattr(array, "get_array"):
         array = dpnp.asarray(array, sycl_queue=queue)
     if dtypes.graph_name(array.dtype, "graph") != dtype:
-        from sycl_dnn import functional
-
         array = functional.astype(array, dtypes.LONG[dtype])
     if tuple(array.shape) != target.dims:
         raise ValueError(f"graph: a result must have shape {target.dims}, got {array.shape}")
