@@ -421,7 +421,7 @@ def _masked_dropout(graph: Graph, inputs: dict[str, Value], name: str) -> tuple[
     src = inputs["src"]
     dst = cast(Any, graph).dropout(**inputs, name=name)
     shape = src.shape if src.has_known_shape else None
-    function = functools.partial(dropout_mask, type(graph))
+    function = functools.wraps(dropout_mask)(functools.partial(dropout_mask, type(graph)))
     (mask,) = add_wildcard(
         graph, function, tuple(inputs.values()), (shape,), ("u8",), f"{dst.name}.mask"
     )
