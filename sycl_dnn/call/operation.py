@@ -16,6 +16,7 @@ from sycl_dnn.call.arguments import Collected
 from sycl_dnn.call.array_views import views
 from sycl_dnn.call.autocast import casting
 from sycl_dnn.call.complex_arguments import routed
+from sycl_dnn.call.cpu_fallback import run_on_cpu
 from sycl_dnn.call.double_precision_refusals import answered
 from sycl_dnn.call.placed_call import PlacedCall, Plan
 from sycl_dnn.call.recorded_tensor import RecordedTensor
@@ -243,8 +244,6 @@ class Operation:
                     full_key, lambda: self.build(placed.place, args, kwargs, out)
                 )
             except NeedsAnotherDevice as cause:
-                from sycl_dnn.call.cpu_fallback import run_on_cpu
-
                 return run_on_cpu(self, cause, placed.queue, args, kwargs, out)
         result = placed.run(plan)
         placed.remember(cache.plans, self.subject(), args, kwargs, full_key, plan)

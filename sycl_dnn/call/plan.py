@@ -14,6 +14,7 @@ from sycl_dnn.call import arguments
 from sycl_dnn.call.arguments import Collected
 from sycl_dnn.call.captures import Captures, Check, nothing_captured
 from sycl_dnn.call.capturing import FromNumber
+from sycl_dnn.call.cpu_fallback import refusal
 from sycl_dnn.call.operation import UserFunction
 from sycl_dnn.call.placed_call import PlacedCall, Plan
 from sycl_dnn.onednn.memory import KINDS, allocated
@@ -129,8 +130,6 @@ class BoundPlan(BoundCall):
                     ),
                 )
         except NeedsAnotherDevice as cause:
-            from sycl_dnn.call.cpu_fallback import refusal
-
             raise refusal(self._operation.name, cause, placed.queue, collected.arrays) from None
         # Of captures that were replaced meanwhile, the next call binds the new ones.
         is_same = before is None or before.has_same_arrays()

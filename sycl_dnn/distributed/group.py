@@ -19,6 +19,7 @@ from sycl_dnn._warn import warn
 from sycl_dnn.device import default_queue, usable_devices
 from sycl_dnn.distributed import oneccl_library
 from sycl_dnn.distributed.rank_environment import read_environment
+from sycl_dnn.program.place import synchronize
 
 #: By default so many collectives per group are compared before they run, then those with a new
 #: description, and one in so many together with all since the last comparison.
@@ -147,8 +148,6 @@ class Group:
         >>> import sycl_dnn
         >>> sycl_dnn.distributed.init().barrier()
         """
-        from sycl_dnn.program.place import synchronize
-
         synchronize(self.queue)
         self._barriers += 1
         self.compare(f"barrier {self._barriers}")

@@ -11,6 +11,7 @@ import numpy as np
 from sycl_dnn._core import PostOps, PrimitiveAttr, algorithm
 from sycl_dnn.call.operation import operation
 from sycl_dnn.errors import Unimplemented
+from sycl_dnn.functional.activation.dropout import dropout
 from sycl_dnn.functional.activation.softmax import by_primitive, normalized
 from sycl_dnn.functional.arithmetic.elementwise import check_float
 from sycl_dnn.functional.arithmetic.operands import broadcasts_to
@@ -210,8 +211,6 @@ def attend(
     """Return (*, M, F) for operands with equal batch shapes."""
     weights = _weights(scores_of(query, key, mask, scale), query.dtype)
     if dropout_p:
-        from sycl_dnn.functional.activation.dropout import dropout
-
         weights = dropout(weights, dropout_p, True)
     return product(weights, value)
 

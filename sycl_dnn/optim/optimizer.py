@@ -14,6 +14,7 @@ from sycl_dnn import functional as F
 from sycl_dnn.compiler.decorator import compile
 from sycl_dnn.functional.defined import defined
 from sycl_dnn.ir.node import Node
+from sycl_dnn.nn import lent_arrays, module_tree
 from sycl_dnn.nn.partitioned_parameters import check_whole
 from sycl_dnn.nn.utils.gradient_clipping import norm_of
 from sycl_dnn.onednn import dtypes
@@ -292,8 +293,6 @@ class Optimizer(OptionAttributes):
                 f"{type(self).__name__}.step: a traced function cannot change the optimizer; use "
                 "params, state = opt.update(grads, state, params)"
             )
-        from sycl_dnn.nn import lent_arrays, module_tree
-
         with _stepping:
             states = _states.setdefault(self, weakref.WeakKeyDictionary())
             if module not in states:

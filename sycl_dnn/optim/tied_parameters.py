@@ -6,13 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from sycl_dnn.nn import Module
 from sycl_dnn.trace.module_arrays import plain
 
 
 def check_untied(name: str, params: Any) -> None:
     """Raise ValueError if two modules share an array: the update would untie them."""
-    from sycl_dnn.nn import Module
-
     owners: dict[int, str] = {}
     for path, module in _modules_of(params, Module):
         for own, array in module.named_parameters(trainable=True):

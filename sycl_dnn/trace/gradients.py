@@ -17,6 +17,7 @@ from typing import Any
 
 from sycl_dnn import _core
 from sycl_dnn.trace import functions, layout, policy
+from sycl_dnn.trace.pointwise import add
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.slices import WHOLE, Part, Slice
 from sycl_dnn.trace.steps import Entry, Out
@@ -347,8 +348,6 @@ def independent(operands: Sequence[Tensor], results: Grads) -> None:
 
 def added(a: Tensor, b: Tensor) -> Tensor:
     """Return the sum of two gradients."""
-    from sycl_dnn.trace.pointwise import add
-
     return add(a, b)
 
 

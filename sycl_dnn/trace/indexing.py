@@ -12,7 +12,7 @@ from typing import Any
 import dpnp
 import numpy as np
 
-from sycl_dnn.trace import functions
+from sycl_dnn.trace import functions, views
 from sycl_dnn.trace.cloning import clone_of
 from sycl_dnn.trace.nested_arguments import trace_of_leaves
 from sycl_dnn.trace.refusals import NeedsArrays, value_of
@@ -56,8 +56,6 @@ def taken_from(x: Any, items: Sequence[Any]) -> Any:
 
 def _sliced(x: Any, items: Sequence[Any]) -> Any:
     """Return ``x`` with numbers, slices and None as index."""
-    from sycl_dnn.trace import views
-
     view = x
     axis, sizes = 0, []
     for item in items:

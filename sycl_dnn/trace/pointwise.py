@@ -10,6 +10,7 @@ from sycl_dnn._core import PostOps, PrimitiveAttr, algorithm
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.recording import AS_KERNELS, OF_COMPLEX, Trace
+from sycl_dnn.trace.reductions import sum_to
 from sycl_dnn.trace.steps import Entry, Out
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import (
@@ -188,8 +189,6 @@ def linear_map(x: Tensor, scale: float, shift: float = NO_SHIFT) -> Tensor:
 
 def broadcast_to(x: Tensor, shape: tuple[int, ...]) -> Tensor:
     """Return ``x`` repeated along axes of size 1 and new leading ones, as NumPy does."""
-    from sycl_dnn.trace.reductions import sum_to
-
     if x.shape == shape:
         return x
     source = expand_rank(x, len(shape))

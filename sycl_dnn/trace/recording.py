@@ -21,6 +21,7 @@ from sycl_dnn.trace.descriptors import (
     wide_post_ops,
     wide_values,
 )
+from sycl_dnn.trace.frozen import Seed, argument_of
 from sycl_dnn.trace.gpu_layouts import safe_softmax
 from sycl_dnn.trace.old_contents import set_apart
 from sycl_dnn.trace.steps import (
@@ -431,8 +432,6 @@ class Trace(TraceState):
 
     def capture(self, value: Any) -> Tensor:
         """Return the tensor of an array that the traced function refers to itself."""
-        from sycl_dnn.trace.frozen import Seed, argument_of
-
         if isinstance(value, Seed):
             return self._seed(value)
         if id(value) in self._capture_of:

@@ -14,6 +14,7 @@ from dpnp.exceptions import ExecutionPlacementError
 from sycl_dnn import _core
 from sycl_dnn._dpnp import array_in
 from sycl_dnn.onednn import dtypes, shared_descriptors
+from sycl_dnn.onednn.memory import Memory
 from sycl_dnn.trace import layout, policy
 from sycl_dnn.trace.slices import Slice
 from sycl_dnn.trace.steps import ArrayStep, Entry, Step
@@ -299,8 +300,6 @@ class TraceState:
 
         It is of the dtype, but of float32 for narrower floating-point numbers.
         """
-        from sycl_dnn.onednn.memory import Memory
-
         dtype = dtypes.wide(dtype) if dtypes.is_float(dtype) else dtype
         dense = np.ascontiguousarray(values, dtype)
         desc = layout.row_major(dense.shape, dtype)

@@ -13,6 +13,7 @@ import numpy as np
 from sycl_dnn._dpnp import array_in
 from sycl_dnn.errors import InvalidArguments
 from sycl_dnn.onednn import dtypes
+from sycl_dnn.onednn.memory import Memory
 from sycl_dnn.ops.shape import broadcast_shape as broadcast_shape
 from sycl_dnn.trace import functions, layout
 from sycl_dnn.trace.recording import Trace
@@ -219,8 +220,6 @@ def _buffer(engine: Any, value: float, dtype: str, size: int) -> Any:
 
 def filled(trace: Trace, value: float, shape: tuple[int, ...], dtype: str = "float32") -> Tensor:
     """Return a tensor that holds ``value`` everywhere."""
-    from sycl_dnn.onednn.memory import Memory
-
     desc = layout.row_major(shape, dtype)
     memory = Memory(desc, trace.engine, _buffer(trace.engine, value, dtype, math.prod(shape)))
     storage = Storage(desc, memory=memory)
