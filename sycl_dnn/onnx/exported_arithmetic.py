@@ -105,6 +105,7 @@ _WITH_ATTRIBUTES = {
     "leaky_relu": ("LeakyRelu", {"alpha": "negative_slope"}),
     "hardshrink": ("Shrink", {"lambd": "lambd"}),
     "softshrink": ("Shrink", {"lambd": "lambd", "bias": "lambd"}),
+    "isnan": ("IsNaN", {}), "isinf": ("IsInf", {}), "stop_gradient": ("Identity", {}),
 }  # fmt: skip
 
 
@@ -120,13 +121,6 @@ def _with_attributes(op: str, names: dict[str, str]) -> Row:
 ROWS |= {name: _with_attributes(*args) for name, args in _WITH_ATTRIBUTES.items()}
 
 
-def _direct(op: str) -> Row:
-    return lambda g, a, outputs: g.node(op, a.input)
-
-
-ROWS |= {"isnan": _direct("IsNaN"), "isinf": _direct("IsInf")}
-
-
 ROWS |= {
     "isfinite": lambda g, a, out: g.node(
         "Not", g.node("Or", g.node("IsNaN", a.input), g.node("IsInf", a.input))
@@ -135,7 +129,6 @@ ROWS |= {
     "clamp": lambda g, a, out: _clamped(g, a.input, a.min, a.max, out[0].dtype),
     "clamp_min": lambda g, a, out: _clamped(g, a.input, a.min, None, out[0].dtype),
     "clamp_max": lambda g, a, out: _clamped(g, a.input, None, a.max, out[0].dtype),
-    "stop_gradient": lambda g, a, out: g.node("Identity", a.input),
     "ne": lambda g, a, out: g.node("Not", ROWS["eq"](g, a, out)),
 }
 
@@ -239,20 +232,12 @@ def _comparison(op: str) -> Row:
 ROWS |= {name: _comparison(op) for name, op in _COMPARISONS.items()}
 
 
-@row("div")
+@row("div", "floor_divide")
 def _div(g: Recording, a: Any, outputs: list[Value]) -> Any:
-    dtype = outputs[0].dtype
+    dtype, mode = outputs[0].dtype, getattr(a, "rounding_mode", "floor")
     quotient = g.node("Div", operand(g, a.input, dtype), operand(g, a.other, dtype))
-    if a.rounding_mode is None:
-        return quotient
-    return _rounded_quotient(g, quotient, a.rounding_mode, dtype, "div")
-
-
-@row("floor_divide")
-def _floor_divide(g: Recording, a: Any, outputs: list[Value]) -> Any:
-    dtype = outputs[0].dtype
-    quotient = g.node("Div", operand(g, a.input, dtype), operand(g, a.other, dtype))
-    return _rounded_quotient(g, quotient, "floor", dtype, "floor_divide")
+    name = "div" if hasattr(a, "rounding_mode") else "floor_divide"
+    return quotient if mode is None else _rounded_quotient(g, quotient, mode, dtype, name)
 
 
 def _rounded_quotient(g: Recording, quotient: Any, mode: str, dtype: str, name: str) -> Any:

@@ -4,15 +4,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from sycl_dnn.onnx.exported_arithmetic import operand
-from sycl_dnn.onnx.written_graph import Ints, Recording, Row, Value, unsupported
+from sycl_dnn.onnx.written_graph import Ints, Recording, Row, Rows, Value, unsupported
 
-ROWS: dict[str, Row] = {}
+ROWS = Rows()
+row = ROWS.row
 
 
 def axes_of(x: Value, dim: Any) -> tuple[int, ...]:
@@ -111,29 +111,23 @@ def _norm(g: Recording, name: str, x: Value, p: Any, axes: Any, keepdim: bool) -
     raise unsupported(name, f"p must be 1, 2 or infinite, got {p}")
 
 
-def _row(function: Callable[..., Any]) -> Callable[..., Any]:
-    ROWS[function.__name__.strip("_")] = function
-    return function
-
-
 ROWS |= {
     "norm": lambda g, a, out: _norm(g, "norm", a.input, a.p, axes_of(a.input, a.dim), a.keepdim),
     "cumsum": lambda g, a, out: g.node("CumSum", g.cast(a.input, out[0].dtype),
                                        np.asarray(a.dim, np.int64)),
     "topk": lambda g, a, out: g.node("TopK", a.input, Ints((a.k,)), outputs=2, axis=a.dim,
                                      largest=int(a.largest), sorted=int(a.sorted)),
-    "argsort": lambda g, a, out: _sort(g, a, out)[1],
 }  # fmt: skip
 
 
-@_row
+@row("normalize")
 def _normalize(g: Recording, a: Any, outputs: list[Value]) -> Any:
     length = _norm(g, "normalize", a.input, a.p, axes_of(a.input, a.dim), True)
     least = g.node("Max", length, g.number(a.eps, outputs[0].dtype))
     return g.node("Div", a.input, least)
 
 
-@_row
+@row("cosine_similarity")
 def _cosine_similarity(g: Recording, a: Any, outputs: list[Value]) -> Any:
     axes, eps = (a.dim,), g.number(a.eps, outputs[0].dtype)
     product = reduced(g, "ReduceSum", g.node("Mul", a.x1, a.x2), axes)
@@ -141,10 +135,13 @@ def _cosine_similarity(g: Recording, a: Any, outputs: list[Value]) -> Any:
     return g.node("Div", product, g.node("Mul", *lengths))
 
 
-@_row
+@row("sort")
 def _sort(g: Recording, a: Any, outputs: list[Value]) -> Any:
     n = Ints((a.input.shape[a.dim],))
     return g.node("TopK", a.input, n, outputs=2, axis=a.dim, largest=int(a.descending))
+
+
+ROWS["argsort"] = lambda g, a, out: _sort(g, a, out)[1]
 
 
 # --- Softmax and losses

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from sycl_dnn.onnx.written_graph import Ints, Recording, Row, Value, unsupported
+from sycl_dnn.onnx.written_graph import Ints, Recording, Row, Rows, Value, unsupported
 
-ROWS: dict[str, Row] = {}
+ROWS = Rows()
+row = ROWS.row
 _RANKS = (1, 2, 3)
 
 
@@ -73,23 +74,17 @@ def _windows(name: str, a: Any, output: Value, rank: int) -> dict[str, Any]:
             "ceil_mode": int(a.ceil_mode), "dilations": dilations}  # fmt: skip
 
 
-def _max_pool(rank: int) -> Row:
+def _pool(name: str, op: str, refused: dict[str, Any], rank: int) -> Row:
+    """Return the row of a pool; other values of arguments than ``refused`` have no operator."""
+
     def write(g: Recording, a: Any, outputs: list[Value]) -> Any:
-        if a.return_indices:
-            raise unsupported(f"max_pool{rank}d", "return_indices must be False")
-        attributes = _windows(f"max_pool{rank}d", a, outputs[0], rank)
-        return _batched(g, a.input, rank, lambda x: g.node("MaxPool", x, **attributes))
-
-    return write
-
-
-def _average_pool(rank: int) -> Row:
-    def write(g: Recording, a: Any, outputs: list[Value]) -> Any:
-        if getattr(a, "divisor_override", None) is not None:
-            raise unsupported(f"avg_pool{rank}d", "divisor_override must be None")
-        attributes = _windows(f"avg_pool{rank}d", a, outputs[0], rank)
-        attributes["count_include_pad"] = int(a.count_include_pad)
-        return _batched(g, a.input, rank, lambda x: g.node("AveragePool", x, **attributes))
+        for argument, value in refused.items():
+            if getattr(a, argument, value) != value:
+                raise unsupported(f"{name}{rank}d", f"{argument} must be {value}")
+        attributes = _windows(f"{name}{rank}d", a, outputs[0], rank)
+        if hasattr(a, "count_include_pad"):
+            attributes["count_include_pad"] = int(a.count_include_pad)
+        return _batched(g, a.input, rank, lambda x: g.node(op, x, **attributes))
 
     return write
 
@@ -139,12 +134,14 @@ def _adaptive(rank: int, kind: str) -> Row:
 
 for _n in _RANKS:
     ROWS |= {
-        f"max_pool{_n}d": _max_pool(_n), f"avg_pool{_n}d": _average_pool(_n),
+        f"max_pool{_n}d": _pool("max_pool", "MaxPool", {"return_indices": False}, _n),
+        f"avg_pool{_n}d": _pool("avg_pool", "AveragePool", {"divisor_override": None}, _n),
         f"lp_pool{_n}d": _lp_pool(_n), f"adaptive_avg_pool{_n}d": _adaptive(_n, "Average"),
         f"adaptive_max_pool{_n}d": _adaptive(_n, "Max"),
     }  # fmt: skip
 
 
+@row("pad")
 def _pad(g: Recording, a: Any, outputs: list[Value]) -> Any:
     modes = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
     pairs = list(zip(a.pad[::2], a.pad[1::2], strict=True))[::-1]
@@ -155,9 +152,7 @@ def _pad(g: Recording, a: Any, outputs: list[Value]) -> Any:
                   mode=modes[a.mode])  # fmt: skip
 
 
-ROWS["pad"] = _pad
-
-
+@row("fold")
 def _fold(g: Recording, a: Any, outputs: list[Value]) -> Any:
     arguments = {"strides": a.stride, "dilations": a.dilation, "pads": a.padding}
     attributes: dict[str, Any] = {name: _per_axis(v, 2) for name, v in arguments.items()}
@@ -168,7 +163,6 @@ def _fold(g: Recording, a: Any, outputs: list[Value]) -> Any:
     return image if a.input.ndim == 3 else g.node("Squeeze", image, Ints((0,)))
 
 
-ROWS["fold"] = _fold
 #: ONNX's modes, coordinates and rounding.
 _RESIZED = {
     "nearest": ("nearest", "asymmetric", "floor"),
@@ -178,6 +172,7 @@ _RESIZED = {
 }  # fmt: skip
 
 
+@row("interpolate")
 def _interpolate(g: Recording, a: Any, outputs: list[Value]) -> Any:
     if a.mode not in _RESIZED:
         raise unsupported("interpolate", f"mode must be one of {', '.join(_RESIZED)}, got {a.mode}")
@@ -199,15 +194,14 @@ def _interpolate(g: Recording, a: Any, outputs: list[Value]) -> Any:
     return g.node("Resize", a.input, None, None, Ints(outputs[0].shape), **attributes)
 
 
-ROWS["interpolate"] = _interpolate
-
-
+@row("grid_sample")
 def _grid_sample(g: Recording, a: Any, outputs: list[Value]) -> Any:
     mode = {"bilinear": "linear", "nearest": "nearest", "bicubic": "cubic"}[a.mode]
     return g.node("GridSample", a.input, a.grid, mode=mode, padding_mode=a.padding_mode,
                   align_corners=int(bool(a.align_corners)))  # fmt: skip
 
 
+@row("affine_grid")
 def _affine_grid(g: Recording, a: Any, outputs: list[Value]) -> Any:
     sizes, n_axes = a.size[2:], len(a.size) - 2
     if not a.align_corners or 1 not in sizes:
@@ -218,6 +212,3 @@ def _affine_grid(g: Recording, a: Any, outputs: list[Value]) -> Any:
     base = g.number(places.reshape(-1, n_axes + 1), outputs[0].dtype)
     return g.reshaped(g.node("MatMul", base, g.node("Transpose", a.theta, perm=(0, 2, 1))),
                       outputs[0].shape)  # fmt: skip
-
-
-ROWS |= {"grid_sample": _grid_sample, "affine_grid": _affine_grid}
