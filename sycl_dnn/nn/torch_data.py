@@ -18,12 +18,24 @@ import numpy as np
 
 from sycl_dnn import functional as F
 from sycl_dnn.functional.activation.dropout import next_seed
+from sycl_dnn.nn.torch_docstrings import constructed
 from sycl_dnn.trace.module_arrays import plain, with_methods
 
 #: Modules of their own in torch.
 dataloader = dataset = sampler = sys.modules[__name__]
 
 
+#: What the parameters of datasets and samplers are.
+_WORDS = {
+    "dataset": "Dataset", "data_source": "Dataset", "indices": "sequence of int",
+    "generator": "Generator, optional", "sampler": "iterable of int", "device": "ignored",
+    "num_samples": "int\n    The number of items of an epoch.", "weights": "array (N,) or sequence",
+    "replacement": "bool\n    Whether an item may be drawn again.",
+    "drop_last": "bool\n    Whether to drop an incomplete last batch.", "batch_size": "int",
+}  # fmt: skip
+
+
+@constructed("", **_WORDS)
 class Generator:
     """A generator of orders, as ``torch.Generator``."""
 
@@ -113,6 +125,7 @@ class ConcatDataset(Dataset):
         return self.datasets[which][index - ([0, *self.cumulative_sizes])[which]]
 
 
+@constructed("utils.data.", **_WORDS)
 class Subset(Dataset):
     """Some items of a dataset, by number."""
 
@@ -161,6 +174,7 @@ class Sampler:
     __class_getitem__ = Dataset.__class_getitem__
 
 
+@constructed("utils.data.", **_WORDS)
 class SequentialSampler(Sampler):
     """All items in order."""
 
@@ -190,6 +204,7 @@ class _Drawn(Sampler):
         return iter(self._order(_numbers(self.generator)).tolist())
 
 
+@constructed("utils.data.", **_WORDS)
 class RandomSampler(_Drawn):
     """Items in random order, or drawn with replacement."""
 
@@ -209,6 +224,7 @@ class RandomSampler(_Drawn):
         return np.concatenate(orders)[: self.num_samples]
 
 
+@constructed("utils.data.", **_WORDS)
 class SubsetRandomSampler(_Drawn):
     """These items in random order."""
 
@@ -219,6 +235,7 @@ class SubsetRandomSampler(_Drawn):
         return numbers.permutation([int(i) for i in self.indices])
 
 
+@constructed("utils.data.", **_WORDS)
 class WeightedRandomSampler(_Drawn):
     """Items drawn with probabilities in proportion to weights."""
 
@@ -240,6 +257,7 @@ class WeightedRandomSampler(_Drawn):
         return numbers.choice(len(p), self.num_samples, self.replacement, p)
 
 
+@constructed("utils.data.", **_WORDS)
 class BatchSampler(Sampler):
     """Batches of what another sampler yields."""
 

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from sycl_dnn.call.operation import SMOOTH, as_torch
 
 F = TypeVar("F", bound=Callable[..., Any])
+C = TypeVar("C", bound=type)
 
 _AXIS = "int\n    Negative ones count from the end."
 _MATRICES = "array (*, m, n)"
@@ -35,6 +36,33 @@ def entries(function: Callable[..., Any], texts: Mapping[str, str]) -> str:
     own = [(named(p), texts.get(p.name) or str(p.annotation)) for p in parameters]
     grouped = itertools.groupby(own, lambda pair: pair[1])
     return "".join(f"{', '.join(name for name, _ in group)} : {text}\n" for text, group in grouped)
+
+
+_CLASS = """{}
+
+Parameters
+----------
+{}
+Notes
+-----
+Source: ``torch.{}``.
+"""
+
+
+def complete(cls: type, module: str, texts: Mapping[str, str]) -> None:
+    """Add to the docstring of a class what its constructor takes, and its source in torch."""
+    own = inspect.cleandoc(cls.__doc__ or "")
+    cls.__doc__ = _CLASS.format(own, entries(cls, texts), module + cls.__name__)
+
+
+def constructed(module: str, **texts: str) -> Callable[[C], C]:
+    """Return a decorator that completes the docstring of a class, as ``described`` does."""
+
+    def attach(cls: C) -> C:
+        complete(cls, module, texts)
+        return cls
+
+    return attach
 
 
 def described(

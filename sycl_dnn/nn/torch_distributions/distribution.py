@@ -13,7 +13,7 @@ import numpy as np
 
 from sycl_dnn import functional as F
 from sycl_dnn.call.custom_gradients import stop_gradient
-from sycl_dnn.nn.torch_docstrings import entries
+from sycl_dnn.nn.torch_docstrings import complete
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace.module_arrays import plain, with_methods
 
@@ -21,15 +21,6 @@ LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
 _EPS = {"float64": 2.0**-52, "float16": 2.0**-10, "bfloat16": 2.0**-7}
 _TINY = {"float64": 2.0**-1022, "float16": 2.0**-14}
 _PARAMETER = "array (*), or a number\n    Shapes broadcast to that of the batch."
-_DOC = """{}
-
-Parameters
-----------
-{}
-Notes
------
-Source: ``torch.distributions.{}``.
-"""
 
 
 class _Facts(NamedTuple):
@@ -128,8 +119,7 @@ class Distribution:
         super().__init_subclass__()
         if cls.__module__.startswith(__package__) and not cls.__name__.startswith("_"):
             own = dict.fromkeys(inspect.signature(cls).parameters, _PARAMETER)
-            parameters = entries(cls, own | {"validate_args": "ignored"} | texts)
-            cls.__doc__ = _DOC.format(inspect.cleandoc(cls.__doc__ or ""), parameters, cls.__name__)
+            complete(cls, "distributions.", own | {"validate_args": "ignored"} | texts)
 
     def __init__(
         self, batch_shape: Any = (), event_shape: Any = (), validate_args: Any = None

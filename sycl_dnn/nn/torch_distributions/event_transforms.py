@@ -11,7 +11,15 @@ import numpy as np
 
 from sycl_dnn import functional as F
 from sycl_dnn.nn.torch_distributions.distribution import eps_of, method, sum_of_last, tiny_of
+from sycl_dnn.nn.torch_docstrings import complete
 from sycl_dnn.trace.module_arrays import plain, with_methods
+
+#: What the parameters of transforms are.
+_WORDS = {
+    **dict.fromkeys(("exponent", "loc", "scale"), "array (*), or a number"),
+    "cache_size": "{0, 1}\n    1: ``inv`` of the last result is its argument.", "event_dim": "int",
+    "parts": "sequence of Transform",
+}  # fmt: skip
 
 
 class Transform:
@@ -28,6 +36,12 @@ class Transform:
     _inverse: Any
     #: Names of the arrays or numbers that arguments broadcast with.
     _parameters: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls) -> None:
+        """Complete the docstring of a class by what its constructor takes."""
+        super().__init_subclass__()
+        if cls.__module__ == __name__ and not cls.__name__.startswith("_"):
+            complete(cls, "distributions.transforms.", _WORDS)
 
     def __init__(self, cache_size: int = 0) -> None:
         self.cache_size = cache_size
