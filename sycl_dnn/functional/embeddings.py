@@ -304,23 +304,33 @@ def embedding_bag(
             return _maxima_between(rows, index, begins, n_bags, padding_idx)
 
         return computed(maxima, rows, input, offsets)
+    operands = {"begins": offsets, "factors": per_sample_weights}
+    given = {name: tensor for name, tensor in operands.items() if tensor is not None}
 
     def reduced(rows: Node, index: Node, *others: Node) -> Node:
-        wide, supply = dtypes.wide(rows.dtype), iter(others)
-        begins = None if offsets is None else next(supply)
-        if per_sample_weights is not None:
-            rows = rows * nodes.reshape(next(supply), (*index.shape, 1))
-        index = nodes.reshape(index, (*index.shape, 1))
-        rows, counts = cast(rows, wide), full(1, index.shape, wide)
-        if padding_idx is not None:
-            is_row = NE(index, number(padding_idx, index.dtype))
-            rows, counts = where(is_row, rows, number(0, wide)), cast(is_row, wide)
-        sums, n_rows = _sums(rows, counts, begins, n_bags)
-        sums = sums / MAXIMUM(n_rows, number(1, wide)) if mode == "mean" else sums
+        named = dict(zip(given, others, strict=True))
+        sums = _sums_of_bags(rows, index, n_bags, padding_idx, is_mean=mode == "mean", **named)
         return cast(sums, weight.dtype)
 
-    operands = [a for a in (offsets, per_sample_weights) if a is not None]
-    return reshape(computed(reduced, rows, input, *operands), (n_bags, weight.shape[1]))
+    result = computed(reduced, rows, input, *given.values())
+    return reshape(result, (n_bags, weight.shape[1]))
+
+
+def _sums_of_bags(
+    rows: Node, index: Node, n_bags: int, padding_idx: int | None, *, is_mean: bool,
+    begins: Node | None = None, factors: Node | None = None,
+) -> Node:  # fmt: skip
+    """Return the sums or means of bags of rows, in float32 at least."""
+    wide = dtypes.wide(rows.dtype)
+    if factors is not None:
+        rows = rows * nodes.reshape(factors, (*index.shape, 1))
+    index = nodes.reshape(index, (*index.shape, 1))
+    rows, counts = cast(rows, wide), full(1, index.shape, wide)
+    if padding_idx is not None:
+        is_row = NE(index, number(padding_idx, index.dtype))
+        rows, counts = where(is_row, rows, number(0, wide)), cast(is_row, wide)
+    sums, n_rows = _sums(rows, counts, begins, n_bags)
+    return sums / MAXIMUM(n_rows, number(1, wide)) if is_mean else sums
 
 
 @operation

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Iterator
 from typing import Any
 
 from sycl_dnn import functional as F
@@ -28,45 +29,12 @@ class _Network(Module):
         proj_size: int = 0, device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__()
-        name = type(self).__name__
-        sizes = input_size, hidden_size, num_layers
-        if not all(isinstance(size, numbers.Integral) and size > 0 for size in sizes):
-            raise ValueError(
-                f"{name}: input_size, hidden_size and num_layers must be integers of at least 1, "
-                f"got {sizes}"
-            )
-        # Such as a rate of dropout that is passed as the fourth argument.
-        for option, value in (("bias", bias), ("batch_first", batch_first)):
-            if not isinstance(value, bool):
-                raise TypeError(f"{name}: {option} must be a bool, got {value!r}")
-        if not 0 <= dropout <= 1:
-            raise ValueError(f"{name}: dropout must be in [0, 1], got {dropout}")
-        if proj_size and (name != "LSTM" or not 0 < proj_size < hidden_size):
-            raise ValueError(
-                f"{name}: proj_size must be 0, or of an LSTM less than hidden_size={hidden_size}, "
-                f"got {proj_size}"
-            )
+        sizes = (input_size, hidden_size, num_layers)
+        _check(type(self).__name__, sizes, bias, batch_first, dropout, proj_size)
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
         self.bias, self.batch_first, self.dropout = bias, batch_first, dropout
         self.bidirectional, self.proj_size = bidirectional, proj_size
-        directions = ("", "_reverse") if bidirectional else ("",)
-        out, rows = proj_size or hidden_size, self.n_gates * hidden_size
-        names = []
-        for layer in range(num_layers):
-            width = input_size if layer == 0 else out * len(directions)
-            for direction in directions:
-                shapes: dict[str, tuple[int, ...]] = {
-                    "weight_ih": (rows, width),
-                    "weight_hh": (rows, out),
-                }
-                if bias:
-                    shapes |= {"bias_ih": (rows,), "bias_hh": (rows,)}
-                if proj_size:
-                    shapes |= {"weight_hr": (proj_size, hidden_size)}
-                for kind, shape in shapes.items():
-                    names.append(f"{kind}_l{layer}{direction}")
-                    self.register_parameter(names[-1], new_parameter(shape, dtype, device))
-        self._names = tuple(names)
+        self._names = tuple(_registered(self, dtype, device))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -98,6 +66,50 @@ class _Network(Module):
         """Return the parameters of one layer and direction, in the functional order."""
         suffix = f"_l{layer}" + ("_reverse" if direction else "")
         return [getattr(self, name) for name in self._names if name.endswith(suffix)]
+
+
+def _check(
+    name: str, sizes: tuple[int, ...], bias: bool, batch_first: bool, dropout: float,
+    proj_size: int,
+) -> None:  # fmt: skip
+    """Raise for the first argument that is none of those that the layer takes."""
+    if not all(isinstance(size, numbers.Integral) and size > 0 for size in sizes):
+        raise ValueError(
+            f"{name}: input_size, hidden_size and num_layers must be integers of at least 1, "
+            f"got {sizes}"
+        )
+    # Such as a rate of dropout that is passed as the fourth argument.
+    for option, value in (("bias", bias), ("batch_first", batch_first)):
+        if not isinstance(value, bool):
+            raise TypeError(f"{name}: {option} must be a bool, got {value!r}")
+    if not 0 <= dropout <= 1:
+        raise ValueError(f"{name}: dropout must be in [0, 1], got {dropout}")
+    if proj_size and (name != "LSTM" or not 0 < proj_size < sizes[1]):
+        raise ValueError(
+            f"{name}: proj_size must be 0, or of an LSTM less than hidden_size={sizes[1]}, "
+            f"got {proj_size}"
+        )
+
+
+def _registered(network: _Network, dtype: Any, device: Any) -> Iterator[str]:
+    """Register the parameters and yield their names, in the order of the functions."""
+    directions = ("", "_reverse") if network.bidirectional else ("",)
+    out, rows = network.proj_size or network.hidden_size, network.n_gates * network.hidden_size
+    for layer in range(network.num_layers):
+        width = network.input_size if layer == 0 else out * len(directions)
+        for direction in directions:
+            shapes: dict[str, tuple[int, ...]] = {
+                "weight_ih": (rows, width),
+                "weight_hh": (rows, out),
+            }
+            if network.bias:
+                shapes |= {"bias_ih": (rows,), "bias_hh": (rows,)}
+            if network.proj_size:
+                shapes |= {"weight_hr": (network.proj_size, network.hidden_size)}
+            for kind, shape in shapes.items():
+                name = f"{kind}_l{layer}{direction}"
+                network.register_parameter(name, new_parameter(shape, dtype, device))
+                yield name
 
 
 _TEXT = """{what}, as ``torch.nn.{name}``.

@@ -163,6 +163,44 @@ def _lengths(argument: str, trace: Any, lengths: Any, n: int) -> tuple[Tensor, i
     return trace.literal(np.array(values), "int64"), max(values, default=0)
 
 
+def _checked_problem(
+    log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int,
+    zero_infinity: bool,
+) -> _Problem:  # fmt: skip
+    """Return the problem of arguments, for a batch of one if there is no batch."""
+    if log_probs.ndim not in (2, 3) or not log_probs.shape[0]:
+        raise ValueError(f"ctc_loss: log_probs must have shape (T, N, C), got {log_probs.shape}")
+    wide = converted(log_probs, dtypes.wide(log_probs.dtype))
+    wide = reshape(wide, (wide.shape[0], 1, wide.shape[1])) if log_probs.ndim == 2 else wide
+    n, classes = wide.shape[1:]
+    if not 0 <= checked_int("ctc_loss", "blank", blank) < classes:
+        raise ValueError(f"ctc_loss: blank must be in [0, {classes}), got {blank}")
+    if targets.dtype not in _INTEGERS:
+        raise TypeError(f"ctc_loss: targets must be int32 or int64, got {targets.dtype}")
+    if targets.ndim not in (1, 2) or (targets.ndim == 2 and targets.shape[0] != n):
+        raise ValueError(f"ctc_loss: targets must have shape (N, S), got {targets.shape}")
+    of_inputs, of_targets = (
+        (v,) if isinstance(v, int) else v for v in (input_lengths, target_lengths)
+    )
+    n_steps, longest_input = _lengths("input_lengths", wide.trace, of_inputs, n)
+    if longest_input is not None and longest_input > wide.shape[0]:
+        raise ValueError(
+            f"ctc_loss: input_lengths must be at most {wide.shape[0]}, got {longest_input}"
+        )
+    lengths, longest_target = _lengths("target_lengths", wide.trace, of_targets, n)
+    total_length = None if longest_target is None else math.fsum(of_targets)
+    if targets.ndim == 1 and total_length not in (None, targets.size):
+        raise ValueError(
+            f"ctc_loss: target_lengths must have the sum {targets.size}, got {total_length:.0f}"
+        )
+    max_labels = targets.shape[-1] if longest_target is None else longest_target
+    if targets.ndim == 2 and max_labels > targets.shape[1]:
+        raise ValueError(
+            f"ctc_loss: target_lengths must be at most {targets.shape[1]}, got {max_labels}"
+        )
+    return _Problem(wide, targets, n_steps, lengths, 2 * max_labels + 1, blank, zero_infinity)
+
+
 @operation
 def ctc_loss(
     log_probs: Tensor,
@@ -212,45 +250,16 @@ def ctc_loss(
     """
     check_float("ctc_loss", log_probs=log_probs)
     reduction = checked_reduction("ctc_loss", reduction)
-    if log_probs.ndim not in (2, 3) or not log_probs.shape[0]:
-        raise ValueError(f"ctc_loss: log_probs must have shape (T, N, C), got {log_probs.shape}")
-    is_single = log_probs.ndim == 2
-    wide = converted(log_probs, dtypes.wide(log_probs.dtype))
-    wide = reshape(wide, (wide.shape[0], 1, wide.shape[1])) if is_single else wide
-    n, classes = wide.shape[1:]
-    if not 0 <= checked_int("ctc_loss", "blank", blank) < classes:
-        raise ValueError(f"ctc_loss: blank must be in [0, {classes}), got {blank}")
-    if targets.dtype not in _INTEGERS:
-        raise TypeError(f"ctc_loss: targets must be int32 or int64, got {targets.dtype}")
-    if targets.ndim not in (1, 2) or (targets.ndim == 2 and targets.shape[0] != n):
-        raise ValueError(f"ctc_loss: targets must have shape (N, S), got {targets.shape}")
-    of_inputs, of_targets = (
-        (v,) if isinstance(v, int) else v for v in (input_lengths, target_lengths)
+    problem = _checked_problem(
+        log_probs, targets, input_lengths, target_lengths, blank, zero_infinity
     )
-    n_steps, longest_input = _lengths("input_lengths", wide.trace, of_inputs, n)
-    if longest_input is not None and longest_input > wide.shape[0]:
-        raise ValueError(
-            f"ctc_loss: input_lengths must be at most {wide.shape[0]}, got {longest_input}"
-        )
-    lengths, longest_target = _lengths("target_lengths", wide.trace, of_targets, n)
-    total_length = None if longest_target is None else math.fsum(of_targets)
-    if targets.ndim == 1 and total_length not in (None, targets.size):
-        raise ValueError(
-            f"ctc_loss: target_lengths must have the sum {targets.size}, got {total_length:.0f}"
-        )
-    max_labels = targets.shape[-1] if longest_target is None else longest_target
-    if targets.ndim == 2 and max_labels > targets.shape[1]:
-        raise ValueError(
-            f"ctc_loss: target_lengths must be at most {targets.shape[1]}, got {max_labels}"
-        )
-    problem = _Problem(wide, targets, n_steps, lengths, 2 * max_labels + 1, blank, zero_infinity)
     result = _losses(problem)
     if zero_infinity:
         result = F.where(F.isinf(result), 0.0, result)
     if reduction == "mean":
-        result = F.mean(F.div(result, converted(F.clamp(lengths, 1), wide.dtype)))
+        result = F.mean(F.div(result, converted(F.clamp(problem.lengths, 1), problem.scores.dtype)))
     elif reduction == "sum":
         result = F.sum(result)
-    elif is_single:
+    elif log_probs.ndim == 2:
         result = reshape(result, ())
     return converted(result, log_probs.dtype)
