@@ -386,7 +386,7 @@ def torchs(names: list[str]) -> dict[str, Any]:
 
 
 def _in_process(side: str, names: list[str], path: str | None) -> dict[str, Any]:
-    """Return the results of one side, in a process of its own."""
+    """Return the results of one side, from a separate process."""
     folders = [str(Path(__file__).parent), *([path] if path else [])]
     code = (
         f"import pickle, sys; sys.path[:0] = {folders}\n"

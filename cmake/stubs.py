@@ -165,14 +165,14 @@ def core_stub(text):
 
 
 def generated(folder):
-    """Return what pybind11-stubgen writes for the extension that is loaded."""
+    """Return pybind11-stubgen's stub of the loaded extension."""
     options = ["--ignore-all-errors", "--enum-class-locations", ".*:sycl_dnn._core"]
     pybind11_stubgen.main(["sycl_dnn._core", "-o", str(folder), *options])
     return (folder / "sycl_dnn" / "_core.pyi").read_text()
 
 
 def onednn_stub(core, source):
-    """Return the stub of ``sycl_dnn.onednn``, which adds a few names of its own files."""
+    """Return the stub of ``sycl_dnn.onednn``, with the names that its Python files add."""
     own, public = {}, {n for n in dir(core) if n[0].islower()}
     for node in ast.parse(source).body:
         if isinstance(node, ast.ImportFrom) and node.module.startswith("sycl_dnn.onednn."):

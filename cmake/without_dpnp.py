@@ -50,7 +50,7 @@ class _StandIns(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 def import_package(extension, folder):
     """Import the ``sycl_dnn`` of a folder over this extension, also if another is installed."""
-    # Editable installs have a finder of their own.
+    # Editable installs have their own finder.
     sys.meta_path[:0] = [_StandIns(), importlib.machinery.PathFinder]
     paths = [str(folder), str(extension.parent)]
     modules = {"sycl_dnn": (folder / "__init__.py", paths), "sycl_dnn._core": (extension, None)}

@@ -41,7 +41,7 @@ def escape_stars(app, what, name, obj, options, lines):
     lines[:] = [re.sub(r"(?<![*\w`\\])\*(?=[\w,)])", r"\\*", line) for line in lines]
 
 
-#: Pages of the repository that lie outside of docs/ -> page of the site that includes them.
+#: Pages of the repository outside of docs/ -> page of the site that includes them.
 OUTSIDE = {
     "benchmarks/README.md": "benchmarks.md",
     "examples/README.md": "examples.md",

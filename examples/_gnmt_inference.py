@@ -183,7 +183,7 @@ def read(words: np.ndarray, weights: dict, direction: int = 0) -> np.ndarray:
 
 
 def expected(weights: dict, source: np.ndarray) -> np.ndarray:
-    """Return what `translate` computes, in NumPy and float64."""
+    """Return the result of `translate`, computed by NumPy in float64."""
     weights = {k: {n: x.astype("f8") for n, x in v.items()} for k, v in weights.items()}
     there, back = (weights["both_ways"],) * 2
     words = np.concatenate([read(source, there), read(source[::-1], back, 1)[::-1]], axis=-1)

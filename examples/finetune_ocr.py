@@ -86,7 +86,7 @@ def loss(net: Any, images: Any, letters: Any, lengths: Any) -> Any:
 
 
 def read(net: Any, images: np.ndarray, alphabet: str, queue: Any) -> list[str]:
-    """Return what the network reads: the likeliest letter of each step, repetitions once."""
+    """Return the text that the network reads: the likeliest letters, repetitions once."""
     found = net(dpnp.asarray(images, sycl_queue=queue))
     best = dpnp.asnumpy(found).argmax(-1)
     kept = (best != 0) & (best != np.pad(best, ((0, 0), (1, 0)))[:, :-1])

@@ -92,7 +92,7 @@ _FACTS = (
 
 
 class Lacking:
-    """In place of the usm_ndarray of an instance that stands for an array of a dtype dpnp lacks."""
+    """Replaces the usm_ndarray of an instance that represents an array of a dtype dpnp lacks."""
 
     def __init__(self, array: Any) -> None:
         self._array = array

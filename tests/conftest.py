@@ -80,7 +80,7 @@ def _lacks_float64(item):
 def pytest_cmdline_main(config):
     """Run all tests in two processes, but tests named on the command line in one."""
     of = config.option
-    # Each of the processes calls this as well, with the same arguments.
+    # Each of the processes calls this, too, with the same arguments.
     is_first = not hasattr(config, "workerinput")
     is_whole = is_first and config.args_source is config.ArgsSource.TESTPATHS
     if is_whole and config.pluginmanager.hasplugin("xdist") and not (of.usepdb or of.device):

@@ -173,7 +173,7 @@ bool CallKey::add_container(py::handle value) {
     // Forms of modules have numbers: an entry must not keep what they hold alive.
     if (PyObject *serial = PyObject_GetAttr(metadata.ptr(), names().serial)) {
         add_integer(py::reinterpret_steal<py::object>(serial));
-        // What is new in each call would let no call be repeated.
+        // A value that is new in each call would prevent every repetition.
         const py::object again = keeps ? open() : node;
         if (!again || PyTuple_GET_ITEM(again.ptr(), 1) != metadata.ptr()) return false;
     } else {

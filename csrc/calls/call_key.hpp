@@ -65,7 +65,7 @@ class CallKey {
     bool are_numbers(const std::vector<double> &expected) const;
 
     bool is_known = true;
-    bool holds_frozen = false;  // frozen arrays are constants as well
+    bool holds_frozen = false;  // frozen arrays are constants, too
     bool numbers_vary = false;  // floats are in `numbers`, not in the key
     std::string bytes;
     std::vector<py::object> arrays;                     // usm_ndarrays, in order; null for seeds

@@ -12,7 +12,7 @@ struct graph_call {
     tensor_list inputs, outputs;  // in oneDNN's order
     const_dnnl_graph_tensor_t scratchpad = nullptr;
     std::vector<const GraphTensor *> bound;  // all of them
-    owner_list owners;                       // of these as well
+    owner_list owners;                       // also of these
     size_t nbytes = 0;
     std::string label;  // for profiles; the partition's own may change
 };

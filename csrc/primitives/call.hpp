@@ -26,7 +26,7 @@ struct Primitive {
 // What an execution passes to oneDNN and keeps alive.
 struct call {
     std::vector<dnnl_exec_arg_t> args;
-    owner_list owners;  // of what follows as well
+    owner_list owners;  // and of all that follows
     std::vector<std::pair<const Slot *, const Memory *>> bound;
     bool has_scratchpad = false;
 };

@@ -29,7 +29,7 @@ class HostCopy : public HostWork {
     using row = void (*)(const void *src, void *dst, int64_t n, int64_t src_step, int64_t dst_step);
 
   private:
-    // What is worth a second thread, and what is copied of a row at a time.
+    // Bytes from which a second thread pays, and bytes of a row that are copied at a time.
     static constexpr int64_t elements_of_part = 8192, elements_of_row = 16;
 
     void copy(const std::vector<axis> &axes, const char *from, char *to) const;

@@ -70,7 +70,7 @@ class HostExpression::Evaluation {
                     most_at_once;
     }
 
-    // What is equal in all rows is computed for the first part of several.
+    // Values that are equal in all rows are computed once, for the first of several parts.
     void compute(const part &p, bool is_first) {
         for (size_t i = 0; i < e.n_inputs; ++i)
             if (is_first || e.row_step(i)) values[i] = read(i, p);

@@ -16,7 +16,7 @@ class HostWork {
     // Whether it takes less time than a host task may need to begin.
     virtual bool is_brief() const { return false; }
 
-    // What a profile names, one after another: none if it is one thing.
+    // The names of its parts in a profile, in order; none if it is a single operation.
     struct part {
         std::string name, implementation;
         bool inserted;

@@ -64,7 +64,7 @@ void build(const work_ptr &work) {
                          : program_of_spirv(work->queue, work->modules);
             new_binary = bytes_of(*bundle, work->queue.get_device());
         }
-    } catch (...) {  // the driver's own as well: what leaves a thread ends the process
+    } catch (...) {  // also the driver's exceptions: one that leaves a thread ends the process
     }
     builder &b = the_builder();
     const std::lock_guard<std::mutex> lock(b.guard);
@@ -245,7 +245,7 @@ void ProgramBuild::start_together(const std::vector<named> &builds,
         const ProgramBuild &owner = build->other ? *build->other : *build;
         if (!owner.work && owner.binary.empty()) build->module();
     }
-    // From here on without Python: what is seen by other threads is begun.
+    // From here on without Python: whatever other threads can see has begun.
     std::vector<work_ptr> pending;
     for (const auto &[build, kernel] : builds) {
         if (build->work) continue;

@@ -40,7 +40,7 @@ class ProgramBuild : public std::enable_shared_from_this<ProgramBuild> {
     // there is a binary, or somebody waits for it. Call with the GIL.
     std::shared_ptr<const SpirvInterpreter> first_run();
     void note_run() { has_run = true; }
-    // The module's interpreter on a CPU; null if what visits so many elements is launched instead.
+    // The module's interpreter on a CPU; null if this many elements are left to a launch.
     // Call with the GIL.
     std::shared_ptr<const SpirvInterpreter> brief(size_t n_visited);
     // The variable SYCL_DNN_INTERPRET: the driver builds nothing that can be interpreted.

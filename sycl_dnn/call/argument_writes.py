@@ -35,7 +35,7 @@ class ArgumentMarks(OfCaller):
         self.number, self.original, self.has_gradient = number, original, has_gradient
 
     def written(self, value: Any, writer: str, result: Any) -> Any:
-        """Let an argument, or a view of it, stand for ``result``, which a function writes to it.
+        """Let an argument, or a view of it, represent ``result``, which a function writes to it.
 
         Raises
         ------

@@ -14,7 +14,7 @@ from sycl_dnn.trace.recording import Trace
 
 
 def views(operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return what a function of ``VIEWS`` returns, as views of its first argument.
+    """Return the results of a function of ``VIEWS`` as views of its first argument.
 
     The function is traced: where the trace moves nothing, its results lie in the argument.
 

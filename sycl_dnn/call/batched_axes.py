@@ -67,7 +67,7 @@ def extreme(call: Call) -> Any:
     return result[0] if call["dim"] is None and isinstance(result, tuple) else result
 
 
-#: Functions that move axes, of which a number has none.
+#: Functions that move axes; a number has none.
 _MOVING = frozenset(("movedim", "swapaxes", "transpose"))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values of one sample that stand for those of a batch, and the calls of functions over them.
+"""Values of one sample that represent those of a batch, and the calls of functions over them.
 
 ``vmap`` runs a function once. Each mapped argument is a ``BatchedTensor``: it has the shape of a
 sample, and a value of the trace with the batch as its first axis. A call of a function of the layer
@@ -32,7 +32,7 @@ _VALUES = (
     "{}: a value differs along the axis that vmap maps, so code cannot depend on it; use "
     "sycl_dnn.functional.where"
 )
-#: Items of keys that select along axes of their own.
+#: Items of keys that each select along their own axes.
 _BASIC = (int, slice, type(None), type(Ellipsis))
 
 

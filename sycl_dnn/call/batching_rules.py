@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How functions of the layer compute all samples of a batch at once: a rule and its functions.
+"""How functions of the layer compute all samples of a batch in one call: rules by function.
 
 A rule returns the whole result, with the batch as its first axis, or raises ``NoRule``: then the
 function runs once for each sample. Axes are counted in samples, so each rule moves them by one.

@@ -204,7 +204,7 @@ class InnerPullback:
 
 
 def check_seed(value: Any, leaf: Tensor) -> None:
-    """Raise ValueError unless a value, of which None means zeros, fits a result as its gradient."""
+    """Raise ValueError unless a value fits a result as its gradient; None means zeros."""
     if value is None:
         return
     if isinstance(value, (int, float)):

@@ -242,7 +242,7 @@ class Plans:
         return plan
 
     def static_of(self, key: Hashable) -> frozenset[int]:
-        """Return the numbers of a call that the plans of a key were made for."""
+        """Return the numbers of a call for which the plans of a key were made."""
         variants = self._by_key.get(key)
         return frozenset() if variants is None else variants.static
 

@@ -36,7 +36,7 @@ from sycl_dnn.trace.frozen import Frozen
 from sycl_dnn.trace.module_arrays import plain
 from sycl_dnn.trace.values import Tensor
 
-#: Limit on the reads; what lies beyond is compared by identity.
+#: Limit on the reads; everything beyond is compared by identity.
 _MAX_READS = 20_000
 #: Classes of constants; a subclass may have attributes and methods.
 PLAIN = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis))
@@ -132,7 +132,7 @@ class Captures:
         return list(dict.fromkeys(names))
 
     def watch(self, captured: Iterable[Any], spans: WatchedSpans) -> None:
-        """Let writes to what is read be seen, if values of a trace were computed from it.
+        """Watch for writes to what is read, if values of a trace were computed from it.
 
         Parameters
         ----------
@@ -358,7 +358,7 @@ class _Walk:
                     self._chain(vars(module), attribute)
 
     def _chain(self, scope: dict[str, Any], name: str, *attributes: str) -> None:
-        """Read a name, and of a module the attribute that code reads at once."""
+        """Read a name; of a module, the attribute that the code then reads."""
         value = scope[name]
         if not isinstance(value, types.ModuleType):
             self._read(scope.__getitem__, name, value)

@@ -122,7 +122,7 @@ def _is_installed(module: types.ModuleType | None) -> bool:
     if not isinstance(place, str):
         return False
     folder = os.path.dirname(place)
-    if hasattr(module, "__path__"):  # a package: its folder lies in that of the distribution
+    if hasattr(module, "__path__"):  # a package: its folder is in that of the distribution
         folder = os.path.dirname(folder) if getattr(module, "__file__", None) else folder
     return _has_distributions(folder)
 

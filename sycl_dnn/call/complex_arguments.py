@@ -89,7 +89,7 @@ def routed(body: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _refusal(name: str, body: Any, args: Any, kwargs: Any) -> TypeError:
-    """Return the error; bodies of several functions are given the name of theirs."""
+    """Return the error; bodies shared by several functions receive the name of the called one."""
     values = arguments.by_name(body, args, kwargs)
     name = str(values.get("name", name))
     for parameter, value in values.items():

@@ -79,7 +79,7 @@ class custom_vjp:  # noqa: N801 - used as a decorator
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        # A module has attributes of its own.
+        # A module has its own attributes.
         functools.update_wrapper(self, function, updated=())
         self._name = getattr(function, "__name__", "the function")
         self.function = function

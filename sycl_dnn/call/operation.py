@@ -50,7 +50,7 @@ _PARAMETER = re.compile(r"\*?\w+(, \w+)* : ")
 
 
 class Function(Protocol[P, R]):
-    """A function of ``sycl_dnn.functional``, which accepts ``out`` as well."""
+    """A function of ``sycl_dnn.functional``, which also accepts ``out``."""
 
     operation: Any
     __name__: str
@@ -185,7 +185,7 @@ def described_as_torch(module: str = "", **words: str) -> Callable[[F], F]:
 
 
 def named(function: F, name: str, doc: str) -> F:
-    """Set the name and the docstring of a function made by another one."""
+    """Set the name and the docstring of a generated function."""
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
     return function
@@ -266,7 +266,7 @@ class Operation:
         return self.run(arrays, kwargs, out)
 
     def run(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any = None) -> Any:
-        """Run a call from the beginning."""
+        """Run a call from scratch."""
         kwargs = torch_keywords.renamed(self.name, self.parameters, args, kwargs)
         return in_manner(self(without_methods(args), kwargs, out))
 
@@ -394,7 +394,7 @@ def check_traced_out(name: str, out: Any) -> None:
 
 
 def _unshared(value: Any, leaves: Sequence[Any]) -> Any:
-    """Return a result as an array of its own: writes to it do not affect arguments, nor theirs it.
+    """Return a result that shares no memory with arguments.
 
     The memory of the caller's arrays may change; other values never do.
     """
@@ -403,7 +403,7 @@ def _unshared(value: Any, leaves: Sequence[Any]) -> Any:
 
 
 def _owned(value: Any) -> Any:
-    """Return a tensor over the caller's memory as one of its own."""
+    """Return a tensor over the caller's memory as an owned one."""
     is_callers = value.__class__ is Tensor and value.storage.argument is not None
     return clone_of(value) if is_callers else value
 

@@ -82,7 +82,7 @@ class BoundCall:
 
 
 class BoundPlan(BoundCall):
-    """A call of a function with all its arrays, made by ``plan``.
+    """A call of a function with all its arrays, as ``plan`` returns it.
 
     Calling it submits the work and returns the result, always the same array. Arrays named by
     ``constants`` are packed when it is bound; ``rebind`` packs them again.

@@ -141,7 +141,7 @@ class Differential(HeldPlan):
         self.again = None if plan is None else ReverseCall(ARRAY_TYPES, plan)
         single = both.seed_form.is_single and len(both.seed_tensors) == 1
         is_read_alone = min(both.reverse.results, default=0) > 0
-        #: Whether the gradient of the result may be a number that later calls use as well.
+        #: Whether the gradient of the result may be a number that later calls share.
         self.takes_number = single and both.seed_tensors[0].size == 1 and is_read_alone
         self._one: tuple[Any, Any] | None = None
 

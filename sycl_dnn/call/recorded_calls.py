@@ -131,7 +131,7 @@ class Recording(RunningFunction):
         self.point = start
         #: Whether the function has returned: its reverse pass is recorded, or it is all over.
         self.has_returned = False
-        #: Where the function returned, and the key of its result.
+        #: The point at which the function returned, and the key of its result.
         self._end: Point | None = None
         self._key: Any = None
         self._given: list[Any] = []
@@ -284,7 +284,7 @@ class Recording(RunningFunction):
         return noted(function.run(args, kwargs, out), function.repeated, function.is_view)
 
     def _noting(self, subject: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Return what adds a call that follows to the table of calls, if it is the only one."""
+        """Return a function that adds the next call to the call table, if it is the only one."""
         before, n_calls, n_evaluated = self.point, len(self.calls), self.n_evaluated
 
         def noted(result: Any, body: Any, is_view: bool) -> Any:
@@ -377,7 +377,7 @@ class Recording(RunningFunction):
 
     @property
     def n_given(self) -> int:
-        """Number of arrays of the call."""
+        """The number of arrays of the call."""
         return len(self._given)
 
     def plan(self, result: Any) -> Any:

@@ -151,7 +151,7 @@ class RunningFunction(RecordedRun):
         return [nested_arguments.replaced(v, swap) for v in args], swapped
 
     def replace(self, tensor: RecordedTensor, result: RecordedTensor, writer: str) -> None:
-        """Let a value, and the values that it is a view of, stand for the result of a write.
+        """Let a value, and those that it is a view of, represent the result of a write.
 
         Raises
         ------
@@ -175,16 +175,16 @@ class RunningFunction(RecordedRun):
         return taken(tensor, key)
 
     def restore(self, tensor: RecordedTensor, argument: RecordedTensor) -> None:
-        """Let a tensor stand for the argument again that it was, whose memory is updated."""
+        """Let a tensor represent its argument again, whose memory was updated."""
         if tensor.number != argument.number:
             written_views.renew(self, tensor, argument)
 
     def refresh(self, tensor: RecordedTensor, reader: str) -> None:
-        """Recompute a view if its source was written to since."""
+        """Recompute a view if its source has been written to."""
         written_views.refresh(self, tensor, reader)
 
     def shown_as(self, description: Any) -> Any:
-        """Return the next value; an empty description is of one that is no tensor."""
+        """Return the next value; an empty description means that it is not a tensor."""
         number = len(self.seen)
         value: Any = RecordedTensor(self, number, *description) if description else Opaque(number)
         self.seen.append(value)
@@ -197,7 +197,7 @@ class RunningFunction(RecordedRun):
         return self
 
     def hidden(self, value: Any) -> Any:
-        """Return values of the trace in place of those that the function sees."""
+        """Replace values that the function sees by those of the trace."""
         _ = self.trace
         return tree.map(self._hidden, value)
 

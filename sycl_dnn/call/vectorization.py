@@ -26,7 +26,7 @@ def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> C
     in_axes : int, None or tuple
         The axis of the batch in each positional argument: one for all, or a tuple with an entry for
         each. None: the same argument for all samples. For an argument that is a tree, an entry can
-        be one as well, with a number or None for each of its parts.
+        also be one, with a number or None for each of its parts.
     out_axes : int, None or tree
         The axis of the batch in the results. None: the result is the same for all samples.
 

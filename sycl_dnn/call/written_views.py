@@ -23,7 +23,7 @@ from sycl_dnn.trace.torch_methods import VIEWS, unspoilt
 from sycl_dnn.trace.values import alias
 from sycl_dnn.trace.write_marks import ASSIGNMENT, ReadAfterWrite
 
-#: Views of which several elements are the same one in memory.
+#: Views in which several elements share one place in memory.
 _REPEATING = frozenset(("broadcast_to", "expand"))
 #: ``x[key]``, of a key as it is, and of one with an item for each axis.
 _INDEXING = (taken, taken_from)
@@ -77,7 +77,7 @@ def _find_origin(recording: Any, tensor: RecordedTensor) -> Origin | None:
 
 
 def write(recording: Any, tensor: RecordedTensor, result: RecordedTensor, writer: str) -> None:
-    """Let a tensor stand for ``result``, and update the tensors that it is a view of.
+    """Let a tensor represent ``result``, and update the tensors that it is a view of.
 
     Tensors that it may be a copy of in torch must not be read afterwards.
 
@@ -140,7 +140,7 @@ def unwritten(trace: Any) -> Iterator[None]:
 
 
 def renew(recording: Any, tensor: RecordedTensor, result: RecordedTensor) -> None:
-    """Let a tensor stand for another value; its views are recomputed when they are read."""
+    """Let a tensor represent another value; its views are recomputed when they are read."""
     stand_for(recording, tensor, result)
     if id(tensor.marks) in recording.viewed:
         tensor.marks.append(ASSIGNMENT)
@@ -179,7 +179,7 @@ def _put_back(
 
 
 def stand_for(recording: Any, tensor: RecordedTensor, result: RecordedTensor) -> None:
-    """Let a tensor stand for ``result``, which nothing else refers to."""
+    """Let a tensor represent ``result``, which nothing else refers to."""
     origin_of(recording, tensor)  # known by its number, which changes
     before = (tensor.shape, tensor.dtype, tensor.strides)
     seen = recording.seen

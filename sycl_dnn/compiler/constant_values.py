@@ -26,7 +26,7 @@ class Pool:
         self._numbers: dict[Any, int] = {}
         #: Arrays and memories whose ids are part of keys.
         self._held: list[Any] = []
-        #: Where the values are that constants were computed from.
+        #: The memory of the values from which constants were computed.
         self.sources = _core.WatchedSpans()
 
     @property

@@ -28,7 +28,7 @@ class NotKept(Exception):
 
 
 class Weights:
-    """The arrays of a model, which programs name by their numbers.
+    """The arrays of a model, which programs refer to by number.
 
     Parameters
     ----------

@@ -135,7 +135,7 @@ class _Writer(pickle.Pickler):
         return "node", node.pd, kernel, node.inputs, node.outputs, facts
 
 
-#: What is kept of a node besides its work and tensors.
+#: Fields of a node that are kept besides its work and tensors.
 _FACTS = ("fused", "refused", "times", "is_rounded", "part", "inserted", "is_repeated")
 #: By class, the first that fits: the arguments of ``_made`` for an object.
 _REDUCED: dict[Any, Any] = {
@@ -181,7 +181,7 @@ class _Reader(pickle.Unpickler):
         self._makers = {name.removeprefix("make_"): getattr(self, name) for name in names}
 
     def find_class(self, module: str, name: str) -> Any:
-        """Return what makes the parts of a graph.
+        """Return the function that makes a kind of part of a graph.
 
         Raises
         ------
@@ -197,7 +197,7 @@ class _Reader(pickle.Unpickler):
         return self._engine
 
     def make_same(self, value: Any) -> Any:
-        """Return a value that was pickled before, or a plain number."""
+        """Return a value that occurred earlier, or a plain number."""
         return value
 
     def make_desc(self, blob: bytes) -> Any:
@@ -230,7 +230,7 @@ class _Reader(pickle.Unpickler):
         return pd
 
     def make_module(self, name: str, content: bytes) -> Module:
-        """Return a module, whose binary is found by its name."""
+        """Return a module; its name leads to its binary."""
         return Module(name, lambda: content)
 
     def make_kernel(self, recipe: Any) -> Any:

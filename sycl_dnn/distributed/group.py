@@ -21,8 +21,8 @@ from sycl_dnn.distributed import oneccl_library
 from sycl_dnn.distributed.rank_environment import read_environment
 from sycl_dnn.program.place import synchronize
 
-#: By default so many collectives per group are compared before they run, then those with a new
-#: description, and one in so many together with all since the last comparison.
+#: By default this many collectives per group are compared before they run, then those with a new
+#: description, and one in as many together with all since the last comparison.
 FIRST_CHECKED = 100
 _CHECKING = {"always": None, "first": FIRST_CHECKED, "never": 0}
 _CHECKING_VARIABLE = "SYCL_DNN_CHECK_COLLECTIVES"

@@ -135,7 +135,7 @@ class SyncBatchNorm(OfGroup, _BatchNorm2d):
 
     @staticmethod
     def _checked(var: Any, count: Any, dtype: str) -> Any:
-        """Refuse one value per channel over all ranks; a rank with two of its own need not ask.
+        """Refuse one value per channel over all ranks; a rank that has two need not ask.
 
         After the last collective, so that no rank is left in one.
         """

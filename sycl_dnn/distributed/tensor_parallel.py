@@ -79,9 +79,9 @@ def _check_kind(name: str, source: Any, kind: type[Module]) -> None:
 
 
 class _Partitioned(OfGroup, Module):
-    """Base of layers of which each rank has a part; norms and checks cover all parts."""
+    """Base of layers that are split across ranks; norms and checks cover all parts."""
 
-    #: Parameters of which each rank has a part.
+    #: Parameters that are split across ranks.
     partitioned: tuple[str, ...]
 
     @classmethod

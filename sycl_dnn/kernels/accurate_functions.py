@@ -78,7 +78,7 @@ def _with_sign(k: Kernel, size: Value, sign: Value) -> Value:
 
 
 def _rest(k: Kernel, root: Value, x: Value) -> Value:
-    """Return what a rounded square root lacks."""
+    """Return the rounding error of a square root."""
     missing = k.call("fma", k.call("neg", root), root, x)
     return k.call("div", missing, k.call("add", root, root))
 
@@ -326,7 +326,7 @@ def _reduced_far(k: Kernel, x: Value) -> tuple[Value, Value, Value]:
 
 
 def _reduced(k: Kernel, x: Value, turns: Value) -> tuple[Value, Value]:
-    """Return a number plus quarter turns, and its rounding error."""
+    """Add quarter turns to a number; return the sum and its rounding error."""
     first, second, third = (_constant(k, part) for part in _QUARTER_TURN)
     exact = k.call("fma", turns, first, x)
     product = k.call("fma", turns, second, _constant(k, 0))  # not fused with the sum
@@ -361,7 +361,7 @@ def _half_pi(k: Kernel) -> tuple[Value, Value]:
 
 
 def _arc(k: Kernel, ratio: Value, rest: Value) -> Value:
-    """Return what the arc tangent of a number up to 1 and its rounding error exceeds it by."""
+    """Return ``atan(ratio + rest) - ratio`` for a ratio up to 1 and its rounding error."""
     square = k.call("mul", ratio, ratio)
     more = k.call("mul", ratio, _polynomial(k, square, _ATAN))
     slope = k.call("fma", square, _constant(k, -0.5), _constant(k, 1))

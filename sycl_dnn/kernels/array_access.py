@@ -86,7 +86,7 @@ class ArrayAccess:
         stride = self._strides[number][self._lanes]
         assert stride is not None
         first = k.call("add", start, self._scaled(at, stride))
-        # What does not depend on the vector is computed before the loops.
+        # Values that do not depend on the vector are computed before the loops.
         shifts = [self._scaled(k.constant(n, "i32"), stride) for n in range(self.width)]
         return [k.call("add", first, shift) for shift in shifts]
 

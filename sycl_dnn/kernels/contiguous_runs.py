@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the elements that a row gathers are neighbors in memory, as inside a padded border."""
+"""Runs of gathered elements that are contiguous in memory, as inside a padded border."""
 
 from __future__ import annotations
 

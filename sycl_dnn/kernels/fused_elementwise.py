@@ -141,7 +141,7 @@ class ElementwiseWriter(ExpressionKernel):
             column.compute(of_all)
         with self._kernel.loop(*rows, self._constant(1)) as row:
             in_row = scope.moved({-2: row})
-            in_row.values |= columns[0].values  # of which only what is equal in a row is read
+            in_row.values |= columns[0].values  # only those that are equal in a row are read
             in_row.compute([n for n in of_row if n not in of_all])
             for (place, width), column in zip(vectors, columns, strict=True):
                 of_vector = in_row.of_width(width).at(place)

@@ -39,7 +39,7 @@ class Launch(NamedTuple):
 
 
 def is_row(form: Form | ReductionForm) -> bool:
-    """Whether all arrays of a form lie along one axis, or have one element for all of it."""
+    """Whether each array of a form spans one axis, or has one element for all of it."""
     return isinstance(form, Form) and set(form.classes) <= {"0", "1"} and "1" in form.classes
 
 
@@ -104,7 +104,7 @@ def joined_module(forms: tuple[Form | ReductionForm, ...]) -> bytes:
 
 
 class _JoinedKernel(Kernel):
-    """A kernel whose groups each have the form and the parameters of their own launch.
+    """A kernel in which each group has the form and the parameters of its launch.
 
     The addresses are those of all inputs of all launches, then those of all results.
     """

@@ -147,7 +147,7 @@ def file_in(content: bytes) -> str:
 def _check_total_size(size: int, folder_fd: int) -> None:
     """Check the total size once in an eighth of the limit on average: there are many files.
 
-    By chance, so that what short processes write counts as well.
+    At random, so that the files of short processes count, too.
     """
     if secrets.randbelow(_LIMIT // 8) < size:
         _drop_oldest(folder_fd)

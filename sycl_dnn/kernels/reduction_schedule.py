@@ -201,7 +201,7 @@ def in_memory_order(
         return schedule
     n_shares = -(-n_processors // (grid.count("k") // size))
     if n_shares > 1 and math.prod(grid.sizes) <= _SHARED_COLUMNS:
-        # One of 16 lengths, each a kernel of its own.
+        # One of 16 lengths, each with its own kernel.
         span = min(span, -(-size // (n_shares * schedule.step)) * schedule.step)
     of_inputs = grid.strides[: len(expression.inputs)]
     n_streams = sum(any(along[axis] for axis in reduced) for along in of_inputs)
@@ -283,7 +283,7 @@ def is_costly(expression: Expression) -> bool:
 
 
 def short_of(expression: Expression, grid: ReductionGrid, n_passes: int) -> int:
-    """Return the length of which rows are vectorized along themselves on a CPU.
+    """Return the minimum length of rows that a CPU vectorizes along themselves.
 
     Lanes must be combined for each reduction of a row; tiles of rows must be transposed.
     """
@@ -294,7 +294,7 @@ def short_of(expression: Expression, grid: ReductionGrid, n_passes: int) -> int:
 
 
 def row_of(expression: Expression, grid: ReductionGrid, schedule: ReductionSchedule) -> int:
-    """Return the maximum length of rows, or columns, of which a CPU keeps a costly term; 0 if none.
+    """Return the maximum length of rows, or columns, whose costly terms a CPU keeps; 0 if none.
 
     Rows of float32 are kept in the memory of the results.
     """

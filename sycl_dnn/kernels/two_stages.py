@@ -22,7 +22,7 @@ class Stages:
     second : Expression
         Its inputs are the partial results, then some inputs of the first stage.
     again : list of int
-        Inputs that the second stage reads as well.
+        Inputs that the second stage also reads.
     """
 
     def __init__(self, expression: Expression) -> None:

@@ -14,7 +14,7 @@ from sycl_dnn.llm.packed_matrices import dtype_of_many_rows
 from sycl_dnn.llm.turned_heads import Turn
 from sycl_dnn.nn.key_value_cache import write_slots
 
-#: Number of new positions whose scores are computed at once: they fit in a cache of 2 MB, and few
+#: Number of new positions whose scores are computed together: they fit in a cache of 2 MB, and few
 #: are for slots that all of these positions mask.
 _POSITIONS = 128
 

@@ -102,7 +102,7 @@ class Stage:
 
 
 class Chains:
-    """The launches that one lowering records, of which some are chained into one.
+    """The launches that one lowering records, some of which become one chain.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ def as_pairs(z: Tensor) -> Tensor:
 
 
 def as_numbers(x: Tensor) -> Tensor:
-    """Return pairs along the last axis as complex numbers: a view, a copy if they lie apart."""
+    """Return pairs along the last axis as complex numbers: a view, or a copy if not contiguous."""
     plain = x.trace.plain(x)
     if not _are_adjacent(plain):
         plain = row_major(x)
@@ -129,7 +129,7 @@ class Parts(NamedTuple):
         one = number(1, larger.dtype)
         is_zero = ops.EQ(larger, number(0, larger.dtype))
         scale = ops.where(is_zero, one, larger)
-        # What is not chosen must be finite, or the gradient would be NaN.
+        # Unselected values must be finite, or the gradient would be NaN.
         sizes = ops.where(is_zero, sizes[0], one), ops.where(is_zero, sizes[1], one)
         (a, b), (c, d) = ((z.real / scale, z.imag / scale) for z in (self, other))
         square = c * c + d * d
@@ -138,7 +138,7 @@ class Parts(NamedTuple):
 
 
 def elementwise(definition: Callable[..., Any], *operands: Any) -> Tensor:
-    """Record a function of the ``Parts`` of tensors and numbers, of which one is complex.
+    """Record a function of the ``Parts`` of tensors and numbers, one of which is complex.
 
     It returns ``Parts``, or one node for real numbers.
     """
@@ -164,7 +164,7 @@ def elementwise(definition: Callable[..., Any], *operands: Any) -> Tensor:
     return results[0] if len(results) == 1 else joined(*results)
 
 
-# --- What gradients are made of
+# --- Parts of gradients
 
 
 @version_in(OF_COMPLEX, "binary")

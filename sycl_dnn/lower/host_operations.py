@@ -120,7 +120,7 @@ def _binary(node: Node, factor: int) -> Operation | None:
 
 
 def _row_of(src: MemoryDesc, other: MemoryDesc) -> tuple[int, bool]:
-    """Return how many elements to combine at once, and whether no row is read again; 0 if none."""
+    """Return how many elements to combine, and whether no row is read again; 0 if none."""
     if not (layout.is_dense(src) and layout.is_dense(other)):
         return 0, False
     n, m = math.prod(src.dims), math.prod(other.dims)

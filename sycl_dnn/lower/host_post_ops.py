@@ -29,7 +29,7 @@ Function = tuple[Any, float, float, int]
 
 
 class Operation(NamedTuple):
-    """What a node computes: ``data`` follows the arrays in ``_core.Kernel.sequence``."""
+    """The operation of a node; ``data`` follows the arrays in ``_core.Kernel.sequence``."""
 
     kind: str
     inputs: tuple[Tensor | None, ...]
@@ -73,7 +73,7 @@ def with_post_ops(
 
 
 def _operand(node: Node, index: int, name: str, args: Any) -> tuple[Any, Tensor] | None:
-    """Return algorithm and operand of a post-op with another array; None if it is not known."""
+    """Return algorithm and operand of a post-op with another array; None for other post-ops."""
     if name == "append_sum":
         return (A.binary_add, node.dst) if args == _PLAIN_SUM else None
     if name == "append_prelu":

@@ -122,7 +122,7 @@ def transposed_of(graph: Graph, node: Node, factor: int) -> Operation | None:
     is_grouped = len(weights.desc.dims) > len(src.dims)
     if is_grouped or any(p["dilates"]) or not _has_packable_weights(graph, node):
         return None
-    # Where a window is smaller than its step, some results have none.
+    # If windows are smaller than their steps, some results have none.
     if any(k < s for k, s in zip(kernel, p["strides"], strict=True)):
         return None
     n_pixels = math.prod(src.dims) // max(src.dims[1], 1)
@@ -402,7 +402,7 @@ def _by_remainder(
 
 
 def _has_own_results(operation: Operation, n: int) -> bool:
-    """Whether each pixel of a transposed convolution has results of its own along a row.
+    """Whether the results of a transposed convolution's pixels do not overlap along a row.
 
     They are adjacent, then, and one product with the taps of a row computes all of them.
     """

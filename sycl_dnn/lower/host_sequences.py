@@ -293,7 +293,7 @@ def _joined(graph: Graph, run: Mapping[Node, Operation]) -> Node:
 
 
 def _named(node: Node, operation: Operation) -> tuple[str, str, bool, list[str]]:
-    """Return what profiles say of an operation: name, implementation, names of its arrays."""
+    """Return an operation as profiles show it: name, implementation, names of its arrays."""
     names = {t.storage: name for name, t in (node.inputs | node.outputs).items()}
     arrays = (*operation.inputs, *operation.outputs)
     arguments = ["" if t is None else names.get(t.storage, PACKABLE) for t in arrays]

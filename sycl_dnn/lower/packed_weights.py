@@ -23,7 +23,7 @@ def before_packing(graph: Graph, tensor: Tensor) -> Tensor:
 
 
 def source_of_copy(graph: Graph, tensor: Tensor) -> Tensor | None:
-    """Return what a reorder has copied or converted to a tensor; None if another step wrote it."""
+    """Return the source of the reorder that wrote a tensor; None if another step wrote it."""
     writers = graph.writers(tensor.storage)
     if len(writers) != 1 or writers[0].row != "reorder" or writers[0].attr.calls:
         return None

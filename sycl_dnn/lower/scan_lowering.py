@@ -29,7 +29,7 @@ from sycl_dnn.trace.values import Tensor
 _DTYPES = {register: dtype for dtype, register in reversed(REGISTERS.items())}
 
 
-#: Elements along the innermost axis from which a CPU's vectors lie along it.
+#: Elements along the innermost axis from which a CPU vectorizes along it.
 _MIN_LANES = 4
 
 

@@ -56,7 +56,7 @@ class BufferMarks(OfOthers):
         self.module, self.name, self.has_gradient = module, name, has_gradient
 
     def written(self, value: Any, writer: str, result: Any) -> Any:
-        """Let an array, or a view of it, stand for ``result``, which a function writes to it.
+        """Let an array, or a view of it, represent ``result``, which a function writes to it.
 
         Raises
         ------

@@ -19,7 +19,7 @@ from sycl_dnn.trace.values import Tensor
 
 
 class _Origin(NamedTuple):
-    """Where a traced module comes from, or one with objects that cannot be decomposed."""
+    """The origin of a traced module, or of one with objects that cannot be decomposed."""
 
     #: Whether it is a copy other than the traced form of a module.
     is_copy: bool
@@ -60,7 +60,7 @@ def note(form: Any, arguments: list[Any]) -> None:
     trace.represented |= _parameters(leaves, form, is_readable=False)
     for source in _origins.get(root, _NONE).sources:
         if (module := source()) is not None:
-            # Code without gradients may read what the traced form of a module stands for.
+            # Code without gradients may read the module behind a traced form.
             is_traced = any(isinstance(v, Tensor) for v in leaves)
             leaves, form = module_tree.walked(module)
             trace.represented |= _parameters(leaves, form, is_readable=is_traced)

@@ -149,7 +149,7 @@ class Kept(NamedTuple):
     """Something that a module holds, with a snapshot of its contents."""
 
     part: Any
-    #: The attribute of the module through which it was found.
+    #: The attribute of the module that leads to it.
     name: str
     value: Any
     contents: list[Any]

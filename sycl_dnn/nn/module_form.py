@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a module is apart from its arrays, and how to build another one of the same form."""
+"""A module without its arrays, and how to build another one of the same form."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Copies:
 
     def __init__(self, leaves: Sequence[Any], modules: Sequence[Any], attributes: Any) -> None:
         self.leaves, self.modules = leaves, modules
-        #: Indices of leaves that are attributes of modules and held elsewhere as well.
+        #: Indices of leaves that are attributes of modules and also held elsewhere.
         self.attributes = attributes
         #: Callables and objects by index; each is created once.
         self.objects: dict[int, Any] = {}
@@ -71,7 +71,7 @@ class Form:
         #: By number: the paths of the trainable parameters.
         self.trainable = {i: name for i, name in enumerate(self.names) if not self.constants[i]}
         self.nodes = tuple(walk.nodes)
-        #: Leaves that are attributes of modules and held in lists or objects as well.
+        #: Leaves that are attributes of modules and also held in lists or objects.
         self.attributes = frozenset(walk.held_leaves).intersection(
             n for node in self.nodes for n in (*node.parameters.values(), *node.buffers.values())
         )
@@ -93,7 +93,7 @@ class Form:
         #: Of a simple form: number of the module, group and name of each leaf.
         self.places = _places(self.nodes) if self.is_simple else []
         self._hash = hash((self.key, self.constants))
-        #: A number that no other form has: it stands for the form in ``_core.CallTable``.
+        #: A unique number that identifies the form in ``_core.CallTable``.
         self._sycl_dnn_serial = next(_SERIALS)
         #: The module that last had this form.
         self.root: Callable[[], Any] = weakref.ref(walk.root)

@@ -65,7 +65,7 @@ def lends(module: Any) -> dict[str, Any]:
 
 
 def lend(module: Any, name: str, array: ModuleArray) -> None:
-    """Record that an array is what an attribute of a module is."""
+    """Record that an array is the value of a module's attribute."""
     lends(module)[name] = array
     array.owners[id(module), name] = weakref.ref(module)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters of which each rank of a group has a part, as tensor parallel layers do."""
+"""Parameters split across the ranks of a group, as in tensor parallel layers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Owners(NamedTuple):
 def owners(structure: tree.Structure) -> list[Owners | None]:
     """Return for each leaf which ranks have parts of it; None if this rank has all of it."""
     if isinstance(structure.aux, Form):
-        # What is None in a module of gradients is no leaf.
+        # None in a module of gradients is not a leaf.
         pairs = zip(structure.children, _owners_in(structure.aux), strict=True)
         return [owner for child, owner in pairs for _ in range(child.n_leaves)]
     if structure.is_leaf:
@@ -47,7 +47,7 @@ def _owners_in(form: Form) -> list[Owners | None]:
 
 
 def check_whole(name: str, params: Any) -> None:
-    """Refuse parameters of which this rank has a part, for a rule that reads whole arrays.
+    """Refuse partitioned parameters, for a rule that reads whole arrays.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def by_owners(arrays: Sequence[Any], structure: tree.Structure) -> dict[Owners |
 
 
 def norm_over_ranks(norms: Mapping[Owners | None, Any], norm_type: float) -> Any:
-    """Return the norm of everything from this rank's norms of what each group owns.
+    """Combine this rank's norms of the parts of each group into the norm of everything.
 
     Raises
     ------

@@ -161,7 +161,7 @@ def ndtr(input: Any) -> Any:
 
 
 class _Special:
-    """``torch.special``: its own names, and functions that torch has there as well."""
+    """``torch.special``: its own functions, and those that torch also has elsewhere."""
 
     xlog1py, entr, ndtr = staticmethod(xlog1py), staticmethod(entr), staticmethod(ndtr)
     multigammaln = staticmethod(mvlgamma)

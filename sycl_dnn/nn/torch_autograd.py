@@ -24,7 +24,7 @@ from sycl_dnn.trace.refusals import NeedsTape
 from sycl_dnn.trace.torch_methods import in_torch_manner, overwritten, unspoilt
 from sycl_dnn.trace.values import Tensor, alias
 
-#: ``torch.autograd.function`` is a module of its own there.
+#: ``torch.autograd.function`` is a separate module there.
 function = sys.modules[__name__]
 
 
@@ -348,7 +348,7 @@ def _gradients(
 
 
 class functional:  # noqa: N801 - torch's name
-    """``torch.autograd.functional``: derivatives of a function at once.
+    """``torch.autograd.functional``: derivatives of a function at a point.
 
     A tuple of inputs are the arguments of the function, and has a tuple of derivatives.
     """

@@ -21,7 +21,7 @@ from sycl_dnn.functional.activation.dropout import next_seed
 from sycl_dnn.nn.torch_docstrings import constructed
 from sycl_dnn.trace.module_arrays import plain, with_methods
 
-#: Modules of their own in torch.
+#: Separate modules in torch.
 dataloader = dataset = sampler = sys.modules[__name__]
 
 
@@ -102,7 +102,7 @@ class TensorDataset(Dataset):
 
 
 class ConcatDataset(Dataset):
-    """Datasets one after the other.
+    """Concatenated datasets.
 
     Raises
     ------
@@ -326,7 +326,7 @@ def default_convert(data: Any) -> Any:
 
 
 def _rows_of(dataset: Any) -> bool:
-    """Whether a list of numbers selects rows of all arrays at once."""
+    """Whether a list of numbers may select rows of all arrays in one step."""
     return isinstance(dataset, TensorDataset) or (
         type(dataset) is Subset and _rows_of(dataset.dataset)
     )

@@ -50,7 +50,7 @@ def _autocast_of(name: str) -> SimpleNamespace:
 
 
 class _Devices(SimpleNamespace):
-    """What scripts ask a kind of device, and what changes nothing here."""
+    """Queries of scripts about a kind of device, and settings without effect here."""
 
     def __init__(self, name: str, is_available: Any) -> None:
         super().__init__(is_available=is_available, device_count=lambda: int(is_available()))
@@ -134,7 +134,7 @@ _pytree = SimpleNamespace(
     tree_map=lambda function, *trees: sycl_dnn.tree.map(function, *trees, is_leaf=_is_leaf),
     tree_unflatten=lambda leaves, treespec: sycl_dnn.tree.unflatten(treespec, leaves),
 )
-#: One state of random numbers serves all devices, so devices have none of their own.
+#: All devices share one random-number state.
 utils = SimpleNamespace(
     _pytree=_pytree, data=torch_data,
     checkpoint=SimpleNamespace(
@@ -269,7 +269,7 @@ def _rebuilt(value: Any, arrays: dict[str, Any]) -> Any:
 
 
 def load(f: Any, map_location: Any = None, weights_only: Any = None, **options: Any) -> Any:
-    """Return what ``save`` wrote, or the flat dict of any other file that ``sycl_dnn.load`` reads.
+    """Return the saved object, or the flat dict of any other file that ``sycl_dnn.load`` reads.
 
     No code in a file is run, whatever ``weights_only`` says.
 

@@ -166,7 +166,7 @@ def lu_factor(A: Tensor, *, pivot: bool = True) -> Packed:  # noqa: N803 - torch
 
 
 def permutation(pivots: Any, n: int, dtype: str) -> Any:
-    """Return the permutation matrices ``P`` (*, n, n) of exchanges of rows, one after the other."""
+    """Return the permutation matrices ``P`` (*, n, n) of successive exchanges of rows."""
     numbers = F.arange(n, dtype="int32", device=pivots.sycl_queue)
     order = F.broadcast_to(numbers, (*pivots.shape[:-1], n))
     for i in range(pivots.shape[-1]):

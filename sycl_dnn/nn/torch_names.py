@@ -128,7 +128,7 @@ class device(str):  # noqa: N801 - torch's name
     """The name of a device: ``device("cpu")``, ``device("xpu", 0)``."""
 
     def __new__(cls, name: Any, index: int | None = None) -> device:
-        """Return a name, with the index of the device behind a colon if there is one."""
+        """Return a name, followed by a colon and the index of the device if there is one."""
         return super().__new__(cls, f"{name}" if index is None else f"{name}:{index}")
 
     @property

@@ -59,7 +59,7 @@ class Modules:
 
 
 class SDPBackend(enum.IntEnum):
-    """Ways to compute attention, of which oneDNN and the kernels here choose one themselves."""
+    """Ways to compute attention; oneDNN and the kernels here choose one themselves."""
 
     ERROR = -1
     MATH = 0

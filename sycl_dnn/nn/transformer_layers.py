@@ -136,7 +136,7 @@ class TransformerEncoderLayer(_Transformer):
         """
         if type(self)._sa_block is not _Transformer._sa_block:
             raise NotImplementedError(
-                f"{type(self).__name__}.step: _sa_block is overridden; override step as well"
+                f"{type(self).__name__}.step: _sa_block is overridden; override step, too"
             )
         outputs = []
 

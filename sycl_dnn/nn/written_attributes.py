@@ -259,7 +259,7 @@ def copy_of(trace: Any, module: Any) -> Any:
 
 
 def runs(module: Any) -> bool:
-    """Whether a module without arrays, of which there is no copy, runs in a trace."""
+    """Whether a module without arrays, which is never copied, runs in a trace."""
     return id(module) in getattr(running_trace(), "modules", ())
 
 
@@ -331,7 +331,7 @@ def _values_read(module: Any) -> Iterator[Any]:
 
 
 def _parts_of(value: Any) -> Iterable[Any]:
-    """Return what a value consists of or, if it is a function, reads."""
+    """Return the parts of a value or, of a function, what it reads."""
     if isinstance(value, types.FunctionType):
         return () if code_facts.is_library(value.__module__) else _read(value)
     if isinstance(value, property):

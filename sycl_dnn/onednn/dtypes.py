@@ -101,7 +101,7 @@ _MEMBERS: dict[Any, DataType] = {row.data_type: row for row in TABLE if row.name
 # --- names in arrays and arguments ---
 
 _USABLE = {row.name: row for row in TABLE if row.in_functions}
-#: Integers that oneDNN lacks: in descriptors the type of the same width shows where elements lie.
+#: Integers that oneDNN lacks: descriptors use the type of the same width.
 #: Only generated kernels compute with them.
 STAND_INS = {
     "int16": data_type.bf16, "uint16": data_type.bf16, "uint32": data_type.s32,

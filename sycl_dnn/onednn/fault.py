@@ -224,7 +224,7 @@ _HALF_BYTES = ("s4", "u4", "f4_e2m1")
 
 
 def shifted_factors(pd: Any) -> bool:
-    """Match a sum with different factors, each of which is applied to the next input."""
+    """Match a sum with different factors, each of which oneDNN applies to the next input."""
     return "many_inputs" in pd.impl_info and len(set(pd.parameters["scales"])) > 1
 
 

@@ -30,7 +30,7 @@ _MAX_SEEN = 1 << 12
 
 
 class Part:
-    """Consecutive nodes of which none reads values, with the programs that compute them.
+    """Consecutive nodes, none of which reads values, with the programs that compute them.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ from sycl_dnn.onnx.elementwise_operators import numpy_dtype
 from sycl_dnn.onnx.evaluation import is_host
 from sycl_dnn.onnx.operator_registry import Call, F, operator
 
-#: Maximum number of turns of all loops of a call, each of which is unrolled.
+#: Maximum number of iterations of all loops of a call; each is unrolled.
 _MAX_TURNS = 10_000
 
 

@@ -87,7 +87,7 @@ def convolve(call: Call, x: Any, w: Any, bias: Any = None) -> Any:
 
 @delayed_form("Conv")
 def _convolve_padded(call: Call, x: Any, w: Any, bias: Any = None) -> Any:
-    """Convolve with the padding of an earlier ``Pad``; None where windows would lie within it."""
+    """Convolve with the padding of an earlier ``Pad``; None if windows would be inside of it."""
     if not isinstance(x, Padded) or isinstance(w, Delayed) or isinstance(bias, Delayed):
         return None
     rank_of(call, x.x)

@@ -111,7 +111,7 @@ class Evaluation:
     def _in_trace(self, array: Any) -> Any:
         """Return an array as a constant of the trace beside traced values.
 
-        Functions of constants would run now otherwise, each in a program of its own.
+        Functions of constants would otherwise run now, each as a separate program.
         """
         return self._trace.capture(array) if self._is_recorded else array
 

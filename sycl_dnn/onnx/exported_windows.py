@@ -97,7 +97,7 @@ def _lp_pool(rank: int) -> Row:
         p, dtype = int(a.norm_type), outputs[0].dtype
 
         def mean(x: Any) -> Any:
-            """Write it with windows beyond the image, of which torch counts all elements."""
+            """Write it with windows beyond the image, all of whose elements torch counts."""
             area = math.prod(attributes["kernel_shape"])
             powers = g.node("Pow", x, g.number(p, dtype))
             total = g.node(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What reading and checking an ONNX file gave, on disk, so that it is done once for each file.
+"""Results of reading and checking ONNX files, kept on disk so that each file is checked once.
 
 An entry has the structure, the facts about it, and the places of the weights in the file, whose
 values it lacks. It holds for a file of the same bytes, except for the values of large initializers:
@@ -30,7 +30,7 @@ _HEAD = 256
 _LARGE, _CHANGING, _MAX_BYTES = 1 << 12, 1 << 16, 1 << 22
 #: Number of bytes, and of places with them, that are searched for a tensor.
 _START, _TRIES = 64, 16
-#: Number of bytes that are compared at once.
+#: Number of bytes that are compared at a time.
 _PART = 1 << 16
 _WRONG = (ValueError, TypeError, KeyError, IndexError)
 
@@ -47,7 +47,7 @@ class _Entry(NamedTuple):
 
 
 def load(data: Content) -> tuple[ModelFile, Facts] | None:
-    """Return what was stored for a file of these bytes; None without an entry that holds."""
+    """Return the entry of a file with these bytes; None if there is no valid one."""
     content = kept_binaries.load(_name(data))
     if content is None:
         return None

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 operators.register_all()
 #: Structures with value-dependent shapes, which cannot be compiled into one program.
 _call_by_call: set[bytes] = set()
-#: Number of elements that are searched at once.
+#: Number of elements that are searched at a time.
 _PART = 1 << 16
 #: A NumPy array argument that is part of the program key, as text: the table of calls knows that.
 Static = tuple[str, str, str, tuple[int, ...]]

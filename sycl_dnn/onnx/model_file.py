@@ -191,7 +191,7 @@ def _nodes(owner: onnx.GraphProto | onnx.FunctionProto) -> Iterator[onnx.NodePro
 
 
 def _check_functions(model: onnx.ModelProto) -> None:
-    """Reject functions that call themselves, and those of which the copies would fill memory."""
+    """Reject recursive functions, and those whose copies would fill the memory."""
     calls = {(f.domain, f.name): [(n.domain, n.op_type) for n in _nodes(f)]
              for f in model.functions}  # fmt: skip
     counted: dict[Any, tuple[int, int]] = {}

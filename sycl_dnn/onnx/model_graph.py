@@ -37,7 +37,7 @@ class ModelInput(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """What a call of a model needs to know without its nodes."""
+    """What a call of a model needs apart from its nodes."""
 
     #: Of the structure.
     digest: str
@@ -124,7 +124,7 @@ def check_size(shape: Any, bits: int = 33) -> None:
 
 
 def check_host_size(shape: Any) -> None:
-    """Reject an array of which NumPy's temporaries would exceed the memory of the host."""
+    """Reject an array for which NumPy's temporaries would exceed the memory of the host."""
     check_size(shape, 28)
 
 

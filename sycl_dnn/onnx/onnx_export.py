@@ -47,7 +47,7 @@ Dynamic = Mapping[int, str]
 
 
 class _ExportedFunction(RunningFunction):
-    """A function that is exported: arrays that it creates are constants, which exist at once."""
+    """An exported function: arrays that it creates are constants, which exist immediately."""
 
     def running(self) -> contextlib.AbstractContextManager[None]:
         """Leave the running trace unchanged."""
@@ -99,7 +99,7 @@ class ExportTrace(Trace):
             self.graph.shapes[name] = value.shape
 
     def value_of(self, tensor: Tensor, reader: str) -> Value:
-        """Return the value in the graph that a tensor stands for."""
+        """Return the value in the graph that a tensor represents."""
         value = self._values.get(id(tensor)) or self._views.get(_elements(tensor))
         if value is None:
             raise unsupported(reader, "it reads an array that none of the layer's functions made")

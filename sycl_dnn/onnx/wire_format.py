@@ -74,7 +74,7 @@ def without_values(data: Content, least: int) -> tuple[Content, list[Span | None
 
 
 def _length(field: int, n: int) -> bytes:
-    """Return what precedes a field of n bytes."""
+    """Return the tag and length of a field of n bytes."""
     numbers = [field << 3 | _BYTES]
     while n > 127:
         numbers.append(n & 127 | 128)

@@ -106,12 +106,12 @@ def _divergence_vjp(node: Node, g: Node) -> tuple[Node, Node]:
     return -(g * t), g * (LOG(t) - x + t / t)
 
 
-#: The divergence of two distributions, of which the first is given by logarithms.
+#: The divergence of two distributions, the first of which is given as logarithms.
 DIVERGENCE = Operation("divergence", _pair, summed(_divergence_vjp), definition=_divergence)
 
 
 def divergence_of_logs(x: Node, t: Node) -> Node:
-    """Return the divergence of distributions that are both given by logarithms."""
+    """Return the divergence of two distributions that are given as logarithms."""
     return EXP(t) * (t - x)
 
 

@@ -11,7 +11,7 @@ from sycl_dnn.ops.arithmetic import where
 from sycl_dnn.ops.special_functions import ERFINV
 
 _floating = ops.SIN.infer
-#: From where on the complementary error function is a continued fraction, of so many levels.
+#: The complementary error function is a continued fraction from here on; its levels by dtype.
 _FAR, _LEVELS = 3.0, {"float32": 12, "float64": 30}
 
 

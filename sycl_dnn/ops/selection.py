@@ -199,7 +199,7 @@ def _scatter_mul_vjp(node: Node, g: Node) -> list[Node | None]:
 
 #: An array whose elements are multiplied by, or compared with, values at indices along an axis.
 SCATTER_MUL: Operation = Operation("scatter_mul", _scatter_infer, _scatter_mul_vjp)
-#: Functions that use them have rules of their own.
+#: Functions that use them have their own rules.
 SCATTER_MAX = Operation("scatter_max", _scatter_infer)
 SCATTER_MIN = Operation("scatter_min", _scatter_infer)
 

@@ -65,7 +65,7 @@ def _large_digamma(x: Node) -> Node:
 
 
 def _small_digamma(x: Node) -> Node:
-    """Return the value of the number from 1 to 2 at the same fraction, and reciprocals."""
+    """Shift ``x`` by whole steps to [1, 2), and add the reciprocals that this skips."""
     one, zero = number(1, x.dtype), number(0, x.dtype)
     steps = ops.FLOOR(x) - 1
     fraction = x - steps

@@ -37,7 +37,7 @@ _WIDE = ("float32", "float64")
 
 
 def _after(steps: Any, value: Any) -> Any:
-    """Return an option after so many steps: what a schedule returns, everything else as it is."""
+    """Return an option after ``steps`` steps: a schedule's value, anything else unchanged."""
     if isinstance(value, (tuple, list)):
         return tuple([_after(steps, v) for v in value])
     return value(steps) if callable(value) else value

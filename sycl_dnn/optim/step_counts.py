@@ -26,7 +26,7 @@ class Counts:
         self._own = {name: F.add(n, 1.0) for name, n in state.get("steps", {}).items()}
 
     def own(self, name: str) -> str | None:
-        """Return the name of a parameter with a count of its own, otherwise None."""
+        """Return the name of a parameter with its own count, otherwise None."""
         return name if name in self._own else None
 
     def of(self, name: str, dtype: str) -> tuple[Any, Any]:

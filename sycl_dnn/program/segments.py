@@ -36,7 +36,7 @@ class Places:
         firsts, lasts, starts, ends = self._taken[:, : self._count]
         alive = np.flatnonzero((firsts <= last) & (lasts >= first))
         in_order = alive[starts[alive].argsort()]
-        # What is free begins after all that begins before it.
+        # A free span begins after everything that begins before it.
         candidates = np.concatenate(([0], np.maximum.accumulate(ends[in_order])))
         fits = np.append(starts[in_order] - candidates[:-1] >= nbytes, True)
         offset = int(candidates[fits.argmax()])

@@ -153,7 +153,7 @@ def _search(function: Callable[..., Any]) -> Callable[..., Any]:
 
     def row(a: Any, b: Any, out_int32: bool = False, right: bool = False, **options: Any) -> Any:
         if options.get("sorter") is not None:
-            raise NotImplementedError("from_torch: searchsorted with a sorter is not known here")
+            raise NotImplementedError("from_torch: searchsorted with a sorter is not supported")
         result = function(a, b, right=right or options.get("side") == "right")
         return F.astype(result, "int32") if out_int32 else result
 

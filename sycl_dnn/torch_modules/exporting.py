@@ -182,7 +182,7 @@ def composed(program: Any, missing: dict[Any, str]) -> Any:
         for target, line in missing.items()
     )
     raise NotImplementedError(
-        f"from_torch: the forward uses operators of torch that are not known here:{lines}"
+        f"from_torch: the forward uses operators of torch that are not supported:{lines}"
     )
 
 

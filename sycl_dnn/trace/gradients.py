@@ -154,7 +154,7 @@ def transposed(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Gr
 rule_for("resampling_backward")(transposed)
 
 
-# --- Tensors with gradients of their own, and gradients that are recomputed
+# --- Tensors with custom gradients, and gradients that are recomputed
 
 
 def separate(tensor: Tensor) -> Tensor:
@@ -244,7 +244,7 @@ def leaves_of(tape: list[Entry], roots: Iterable[Tensor]) -> list[Tensor]:
 
 
 class _Gradients:
-    """The gradients that a reverse pass has found so far, by tensor.
+    """The gradients that a reverse pass has so far, by tensor.
 
     Those of slices are kept apart until all are known: one step adds them, and parts that lie
     beside each other need no addition.
@@ -340,7 +340,7 @@ def gradients_by_name(
 
 
 def independent(operands: Sequence[Tensor], results: Grads) -> None:
-    """Put on the tape that the gradients of operands, given those of the results, are zeros."""
+    """Record on the tape that operands have zero gradients."""
     rule = lambda entry, grads: {n: zeros_like(t) for n, t in entry.inputs.items()}  # noqa: E731
     inputs = {str(i): t for i, t in enumerate(operands) if t.is_float}
     operands[0].trace.tape.append(Entry("independent", inputs, results, rule=rule))
@@ -358,7 +358,7 @@ def accumulate(grads: dict[int, Tensor], tensor: Tensor, gradient: Tensor) -> No
 
 
 def summed(pairs: Iterable[tuple[Tensor, Tensor]]) -> dict[int, Tensor]:
-    """Return gradients by ``id`` of the tensor, of which a tensor may have several."""
+    """Return gradients by ``id`` of the tensor; a tensor may have several."""
     grads: dict[int, Tensor] = {}
     for tensor, gradient in pairs:
         accumulate(grads, tensor, gradient)

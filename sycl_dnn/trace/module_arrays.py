@@ -154,7 +154,7 @@ def without_methods(args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _traced(array: Any) -> Any:
-    """Return what methods are those of: the tensor of an array while a forward is traced.
+    """Return the object whose methods apply: the tensor of an array while a forward is traced.
 
     Outside of one, an ``Array`` that has replaced a dpnp array, else None.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an argument held before a call assigns to it, for what reads that later.
+"""The contents of an argument before a call assigns to it, for later readers.
 
 Another value of a buffer changes neither views of the old one nor what a reverse pass reads.
 """

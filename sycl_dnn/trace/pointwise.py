@@ -39,7 +39,7 @@ def is_negative_zero(number: float) -> bool:
 A = algorithm
 #: Operations whose operands can be exchanged; the result of the last changes its sign.
 _MIRRORED = (A.binary_add, A.binary_mul, A.binary_sub)
-#: Where the second operand has more than size 1, axes merged: the patterns with compiled kernels.
+#: Patterns with compiled kernels: whether the second operand has each of the merged axes.
 FAST: tuple[list[bool], ...] = (
     [], [True], [False], [False, True], [True, False], [False, True, False], [True, False, True],
 )  # fmt: skip

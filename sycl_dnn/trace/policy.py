@@ -40,7 +40,7 @@ _process = [Policy()]
 _here: ContextVar[Policy | None] = ContextVar("sycl_dnn_policy", default=None)
 #: Equal settings are one object: calls are distinguished by its identity.
 _interned: dict[Policy, Policy] = {}
-#: Where ``_core.CallTable`` reads the current settings.
+#: From here ``_core.CallTable`` reads the current settings.
 SOURCES = (_here, _process)
 _warned: set[tuple[Any, ...]] = set()
 

@@ -362,7 +362,7 @@ class Trace(TraceState):
         return desc if desc else out.desc()
 
     def _fitted(self, tensor: Tensor, desc: _core.MemoryDesc) -> Tensor:
-        # Primitives have no descriptor of scales: they read them one after the other.
+        # Primitives have no descriptor of scales: they read them as contiguous.
         desc = desc or layout.row_major(tensor.shape, tensor.dtype)
         if tensor.desc == desc:
             return tensor

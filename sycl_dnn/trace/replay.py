@@ -71,7 +71,7 @@ def _token(value: Any, operands: list[Tensor], first: dict[int, int]) -> Any:
 
 
 class Copies:
-    """Copies of what a call recorded, over other operands.
+    """Copies of the steps that a call recorded, over other operands.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ class Copies:
         return Step(step.primitive, inputs, outputs, step.constant, step.meaning, step.is_repeated)
 
     def reorder(self, step: Step) -> None:
-        """Let a copy that others may share stand for the result of a step."""
+        """Replace the result of a step by a copy that other readers may share."""
         ((_, old),) = step.outputs.items()
         source, inserted = self._tensor(step.inputs["src"]), step.primitive.inserted
         new = self._trace.reorder(source, old.desc, inserted)
@@ -136,7 +136,7 @@ class Copies:
 
 
 def stand_ins(trace: Trace, operands: Sequence[Tensor]) -> list[Tensor]:
-    """Return what represents operands in a template, which must not keep their storages alive."""
+    """Return stand-ins for operands in a template, which must not keep their storages alive."""
     storages = {t.storage: Storage(t.storage.desc) for t in operands}
     by_id = {
         id(t): Tensor(trace, storages[t.storage], t.desc, t.dtype, t.shape, t.offset, t.strides)
@@ -169,7 +169,7 @@ class Template:
     ) -> None:
         self._operands = stand_ins(trace, operands)
         copies = Copies(trace, zip(operands, self._operands, strict=True))
-        #: Each with whether it is a copy that later calls may share.
+        #: Steps, and whether each is a copy that later calls may share.
         self._steps = [(copies.step(s), _is_shared(trace, s)) for s in map(_checked_step, steps)]
         self._entries = [copies.entry(e) for e in map(_checked_entry, entries)]
         self._result = copies.result(result)

@@ -14,7 +14,7 @@ WHOLE: Cut = None
 
 
 class Part(NamedTuple):
-    """The gradient of an array of which a slice was read; that of the rest is 0."""
+    """The gradient of an array that was read through a slice; 0 for the rest."""
 
     gradient: Tensor
     cuts: tuple[Cut, ...]

@@ -59,7 +59,7 @@ def is_building() -> bool:
 
 
 def overwritten(value: Any, writer: str, result: Any) -> Any:
-    """Return a traced value, which stands for ``result`` from now on.
+    """Return a traced value, which represents ``result`` from now on.
 
     Raises
     ------

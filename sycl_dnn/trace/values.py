@@ -33,7 +33,7 @@ def _single(name: str) -> Callable[[Any], Any]:
 class Operators:
     """``+ - * / // % ** @ < <= > >= == !=``; numbers and arrays may be on either side.
 
-    A dpnp array on the left is tried first, and raises TypeError except for arrays of its own
+    A dpnp array on the left is tried first, and raises TypeError except for its own arrays
     class. Python tries the right operand first only if its class is a subclass, which is true for
     traced arrays. With an ``Array`` write ``a + x``, or ``sycl_dnn.functional.sub(x, a)``.
     """

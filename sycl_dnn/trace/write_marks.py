@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-#: Marks tensors that share memory with one that stands for another value since a write.
+#: Marks tensors that share memory with one whose value a write has replaced.
 ASSIGNMENT = "x[...] = ..."
 
 

@@ -52,7 +52,7 @@ def test_step_and_line_are_named(how, queue):
         "grad": sycl_dnn.grad(network),
     }[how]
     x = array(queue, -1.0, 2.0)
-    run(x)  # cached calls are checked as well
+    run(x)  # cached calls are checked, too
     with sycl_dnn.debug_nans():
         for _ in range(2):
             with pytest.raises(sycl_dnn.NonFiniteError) as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``vjp`` and its kin run the user's function at each call and recognize what it does."""
+"""``vjp`` and related transforms run the user's function at each call and recognize its steps."""
 
 import itertools
 import random

@@ -408,7 +408,7 @@ def test_indexing_with_arrays_of_integers(name, run, make, queue):
     j = dpnp.asarray([[1, 3], [0, 0]], sycl_queue=queue)
     key = KEYS[name]
     assert_same(run(lambda a: a[key(i, j)], x), x[key(i, j)])
-    # The indices may be traced as well.
+    # The indices may be traced, too.
     assert_same(run(lambda a, m, n: a[key(m, n)], x, i, j), x[key(i, j)])
 
 

@@ -98,7 +98,7 @@ def test_network(network, dtype, make, on_device):
     report = compiled_as_eager(function, *args, **options)
     # With AVX-512 oneDNN wants another layout of the weights of few pixels for post-ops.
     refused = [p for p in report.parts if any("weights in another" in text for text in p.refused)]
-    # What is not concatenated in place is a kernel.
+    # Values that are not concatenated in place are copied by a kernel.
     rows = [
         p.row
         for p in report.parts

@@ -69,7 +69,7 @@ def _as_chosen(call: Call, impl: str) -> Call:
 
 
 def _compare(call: Call, done: device_runs.Run) -> tuple[dict[str, str], bool]:
-    """Return what is wrong in each output, and whether the values say anything."""
+    """Describe errors in each output; return also whether the values are conclusive."""
     expected, call = expected_results.expected(call, done.inputs), _as_chosen(call, done.impl)
     wrong = {name: text for name, text in done.problems.items() if name in done.outputs}
     trusted = True

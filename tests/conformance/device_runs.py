@@ -46,7 +46,7 @@ class Run:
 def _from_forward(
     forward: Call, read: Iterable[str], pd: Any, hint: Any, stream: Any, key: str
 ) -> tuple[Arrays, dict[str, Any]]:
-    """Return what a backward run, which reads ``read``, gets from the forward run.
+    """Return the outputs of the forward run that a backward run, which reads ``read``, needs.
 
     That is values, and the workspace, by argument.
     """

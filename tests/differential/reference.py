@@ -113,7 +113,7 @@ def _expected(
     """Return values with tolerances: a part of their size, and several times their deviation."""
     result = []
     absolute = 1e-5 if order == 0 else 5e-5
-    # Where terms cancel, what remains is as exact as its neighbors.
+    # Where terms cancel, the rest is as exact as its neighbors.
     unit = max([1.0, *(np.abs(v[np.isfinite(v)]).max(initial=0.0) for v in exact)])
     for index, value in enumerate(exact):
         seen = [other[index] for other in others]
@@ -148,7 +148,7 @@ def refer(
     sizes: Sequence[float] = (3e-7, 3e-7),
     roundings: int = 1,
 ) -> Reference:
-    """Return what to expect; ``sizes`` are relative disturbances of the inputs.
+    """Return the expected values; ``sizes`` are relative disturbances of the inputs.
 
     ``roundings`` is how often PyTorch computes in float32, from inputs that differ by less than
     float32 tells apart: where terms cancel, one result may be exact by chance.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What PyTorch's samples show that is meant to differ: values, refusals, and what is accepted."""
+"""Intended differences in PyTorch's samples: values, refusals, and calls that are accepted."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ REFUSED = (
     Exceptional("weights are not written, gradients are dense", "must be omitted here",
                 "nn.functional.embedding nn.functional.embedding_bag"),
 )  # fmt: skip
-#: What torch refuses and this package computes.
+#: Calls that torch refuses and this package computes.
 ACCEPTED = (
     Exceptional("samples of other devices are converted", "same device", "gradient"),
     Exceptional("a number in place of an array",

@@ -92,7 +92,7 @@ def smaller(program: Program) -> Iterator[Program]:
 
 
 def shrink(program: Program, fails: Callable[[Program], bool]) -> Program:
-    """Return a failing program of which no part can be removed."""
+    """Return a failing program from which no part can be removed."""
     found = True
     while found:
         found = False

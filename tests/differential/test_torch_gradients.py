@@ -26,7 +26,7 @@ NAMES = [
     and info.name not in WITHOUT_VALUES and function_of(info) is not None
 ]  # fmt: skip
 
-#: What is meant to differ: operators (none: all), the way and the difference, and why.
+#: Intended differences: operators (none: all), the way and the difference, and why.
 QUIRKS = (
     ("", "values of an array are not known|a mask must have axes", "shapes depend on values"),
     ("var var_mean std std_mean", "^jvp.*special value", "0 / 0 of no elements: NaN in one mode"),

@@ -17,7 +17,7 @@ MISSING = {
 }  # fmt: skip
 HERE = [name for name in INFOS if name.removeprefix("nn.") not in MISSING]
 
-#: What torch has otherwise, and why. A part of the line that reports it.
+#: Differences from torch, and why: a part of the line that reports each.
 QUIRKS = {
     # Its gradient for targets of at most 0 is 0 times that of a logarithm, NaN.
     "nn.PoissonNLLLoss": "elements are not finite as torch's",
@@ -28,8 +28,8 @@ QUIRKS = {
 }
 #: torch has no kernel for some modules in bfloat16.
 NOT_IN_TORCH = "not implemented for"
-#: What torch refuses and is computed here: eps of 0; indices are not read by the host, and delta
-#: only by a call.
+#: Calls that torch refuses and that are computed here: eps of 0; indices are not read by the host,
+#: and delta only by a call.
 COMPUTED = {"BatchNorm1d": {1}, "BatchNorm2d": {1}, "BatchNorm3d": {1}, "Embedding": {0},
             "HuberLoss": {0}}  # fmt: skip
 

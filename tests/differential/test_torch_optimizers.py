@@ -16,7 +16,7 @@ WAYS = (("float32", "eager"), ("float32", "saved"), ("float32", "compiled"),
         ("float64", "missing"), ("bfloat16", "missing"), ("complex64", "missing"),
         ("complex128", "compiled"), ("float32", "groups"), ("float32", "foreach"),
         ("float32", "fused"))  # fmt: skip
-#: What torch refuses, but has a meaning here: betas may be a number and an array.
+#: Options that torch refuses and that have a meaning here: betas may be a number and an array.
 ACCEPTED = "betas must be either both floats or both Tensors"
 
 

@@ -31,7 +31,7 @@ from sycl_dnn.trace.torch_methods import ADDED, FACTS, SWITCHED
 
 #: Names of this package for what ``op_db`` names otherwise.
 RENAMED = {"true_divide": "div"}
-#: What has no values: they are drawn, or memory as it is.
+#: Operators without defined values: random ones, or uninitialized memory.
 WITHOUT_VALUES = frozenset((
     "bernoulli", "empty", "empty_like", "multinomial", "new_empty", "nn.functional.alpha_dropout",
     "nn.functional.dropout", "nn.functional.dropout2d", "nn.functional.dropout3d",
@@ -273,7 +273,7 @@ def _is_plain(sample: Any) -> bool:
     return all(found)
 
 
-#: What samples have in another order than the function: its arguments from theirs.
+#: Samples with arguments in another order than the function's: how to reorder them.
 _ARGUMENTS: dict[str, Callable[..., tuple[Any, ...]]] = {
     "einsum": lambda tensors, equation: (equation, *tensors),
     "nn.functional.embedding": lambda weight, index: (index, weight),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What users wrap around a loss: none of it changes the gradients."""
+"""Transforms that users wrap around a loss; none changes the gradients."""
 
 from __future__ import annotations
 

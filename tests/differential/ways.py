@@ -41,7 +41,7 @@ def is_refusal(error: Exception) -> bool:
 
 
 def difference(got: Any, value: Any, tolerance: Any, is_any_dtype: bool = False) -> str | None:
-    """Return what differs from values by more than their tolerances, or None."""
+    """Describe a difference from values beyond their tolerances; None if there is none."""
     got = got if isinstance(got, (bool, float, int)) else dpnp.asnumpy(got)
     got = np.asarray(got)
     if got.shape != value.shape:

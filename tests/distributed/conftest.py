@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks that stay for the session, by their number; what dies there starts processes of its own."""
+"""Ranks that stay for the session, by their number; jobs that die there get their own processes."""
 
 import pytest
 from rank_jobs import Pool

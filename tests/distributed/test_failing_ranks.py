@@ -103,7 +103,7 @@ def test_an_absent_rank_is_named_at_the_timeout(case):
 def test_of_three_ranks_only_the_missing_one_is_named():
     lines = run_ranks(3, "faults.py", "never_comes", 3, "never", status=124)
     named = [line for line in said(lines, "did not end within 3 s: ") if line[0] == "["]
-    # The first rank to stop asks rank 0; once rank 0 has stopped as well, others cannot.
+    # The first rank to stop asks rank 0; once rank 0 has stopped, too, others cannot.
     assert said(named, "rank 1 is missing: ")
     for line in named:
         assert line[:3] in ("[0]", "[2]")
@@ -172,7 +172,7 @@ def two_ranks():
     ]  # fmt: skip
     try:
         for rank in ranks:
-            assert "ready\n" in iter(rank.stdout.readline, "")  # oneCCL writes lines as well
+            assert "ready\n" in iter(rank.stdout.readline, "")  # oneCCL also writes lines
         yield ranks
     finally:
         for rank in ranks:

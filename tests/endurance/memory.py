@@ -34,7 +34,7 @@ def engines(queue, number):
 
 
 def queues(queue, number):
-    """New queues with engines and streams; SYCL's queues are dropped as well."""
+    """New queues with engines and streams; SYCL's queues are dropped, too."""
     d = dnnl.MemoryDesc((16, 16), F32)
     for _ in range(number):
         own = dpctl.SyclQueue(queue.sycl_context, queue.sycl_device)

@@ -254,7 +254,7 @@ def is_flat(case):
 
 
 def expression(case, names):
-    """Return the function of ``x`` that a case writes, with the names of one library."""
+    """Return the function of ``x`` that a case describes, with the names of one library."""
     return eval(f"lambda x: {case}", {**names, "nan": nan, "inf": inf})
 
 

@@ -17,7 +17,7 @@ LONGEST = 120
 
 
 def pytest_generate_tests(metafunc):
-    """Divide the calls of each kind into batches with seeds of their own."""
+    """Divide the calls of each kind into batches, each with its own seed."""
     option = metafunc.config.getoption
     total, first = option("--calls"), option("--seed") * 100_000
     batches = [

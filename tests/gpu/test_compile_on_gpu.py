@@ -75,7 +75,7 @@ def test_cpu_and_gpu_have_separate_programs(ones, cpu):
 
 
 def test_concatenations_of_concatenations(gpu, has_values):
-    """oneDNN's concatenation on GPUs writes elsewhere where the rows of its result lie apart."""
+    """oneDNN's concatenation on GPUs writes to wrong places if the rows of its result have gaps."""
     values = [np.full((n, 4), i, "f4") for i, n in enumerate((6, 3, 6, 3), 1)]
     args = [dpnp.asarray(v, sycl_queue=gpu) for v in values]
 

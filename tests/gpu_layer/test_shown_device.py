@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the device answers, and what oneDNN makes of it."""
+"""The properties that the device reports, and oneDNN's conclusions."""
 
 import dpctl
 import dpnp

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cases in a process of their own, which a fault of oneDNN may end; also without the register."""
+"""Cases in a separate process, which a fault of oneDNN may end; also without the register."""
 
 import os
 import subprocess

@@ -27,5 +27,5 @@ def array(*shape, queue=None):
 
 
 def output(code: str, mode: str = "first") -> str:
-    """Return what a program prints; ``n_built()`` counts the kernels that it compiled."""
+    """Return the output of a program; ``n_built()`` counts the kernels that it compiled."""
     return fresh_process.output(_START + code, SYCL_DNN_INTERPRET=mode)

@@ -105,7 +105,7 @@ def _of_function(torch: Any, name: str) -> list[list[Any]] | None:
 
 
 def made(torch: Any) -> dict[str, Any]:
-    """Return what the file should contain according to the installed torch."""
+    """Return the contents of the file for the installed torch."""
     from sycl_dnn import functional, nn
 
     functions = {name: _of_function(torch, name) for name in sorted(functional.__all__)}

@@ -24,7 +24,7 @@ def bits(value):
 
 
 class Training:
-    """A net with dropout and noise in its data, a schedule, a loss scale and an average."""
+    """A network with dropout and noisy data, a schedule, a loss scale and averaged weights."""
 
     def __init__(self, way):
         self.opt = optim.AdamW(optim.schedules.warmup(3, optim.schedules.cosine(1e-2, 20)))

@@ -106,7 +106,7 @@ def test_every_operation_has_a_gradient_rule_or_is_listed_without():
         for name, op in OPERATIONS.items()
         if not (op.vjp or op.definition or op.is_flat or name in ("leaf", "number"))
     }
-    # Functions that use these have rules of their own.
+    # Functions that use these have their own rules.
     assert without <= {"erfinv_single", "scatter_max", "scatter_min"}
     both = {name for name, op in OPERATIONS.items() if op.is_flat and (op.vjp or op.definition)}
     assert both == set()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests of kernels share."""
+"""Fixtures that tests of kernels share."""
 
 import dpnp
 import pytest

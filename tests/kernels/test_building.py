@@ -65,7 +65,7 @@ def launch(build, name="filled"):
 
 
 def filled(queue, kernel):
-    """What a kernel writes."""
+    """The result of a kernel."""
     x = dpnp.zeros(16, dtype="f4", sycl_queue=queue)
     result, engine = program(queue, kernel, x)
     stream = dnnl.Stream(engine, queue, ordered=True)

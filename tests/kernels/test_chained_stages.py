@@ -60,13 +60,13 @@ def test_nan_stays_in_its_slab(queue):
 
 
 def _sums_of_all(x):
-    """Return what no slab has alone: the second sum is over what the first keeps."""
+    """Return a value that no slab can compute alone: it needs the sum over all rows."""
     rows = SUM(x, axes=(1,))
     return x * SUM(reshape(rows, (1, rows.size)), axes=(1,))
 
 
 def _sums_of_others(x):
-    """Return rows by the sums of other rows: slabs read what others write."""
+    """Return rows scaled by the sums of other rows: slabs read results of other slabs."""
     rows = SUM(x * x, axes=(1,))
     return x * reshape(reshape(rows, (2, rows.size // 2)), rows.shape) + rows
 

@@ -101,7 +101,7 @@ def _pooled(x):
 
 
 def test_modes(queue):
-    """Where it is faster by default; on request always where supported, or never."""
+    """By default where it is faster; on request wherever supported, or never."""
     x = placed(np.random.default_rng(0).standard_normal((8, 16, 32, 32)), queue, "channels_last")
     assert "maxima_forward" in kernels_of(_pooled, x)
     assert "maxima_forward" not in kernels_of(_pooled, x, mode="never")

@@ -13,7 +13,7 @@ CASES = [((50, 40), 0, 33), ((7, 5), 1, 9), ((3, 6, 17), 1, 4), ((300, 1), 0, 50
 
 
 def chosen(shape, axis, m, kind):
-    """An array, and numbers of which some are out of range."""
+    """An array, and indices some of which are out of range."""
     rng = np.random.default_rng(len(shape) + m)
     numbers = rng.integers(-shape[axis] - 2, shape[axis] + 2, m).astype(kind)
     return rng.standard_normal(shape).astype("f4"), numbers

@@ -225,7 +225,7 @@ def test_the_whole_model_has_gradients_of_its_other_parameters(tmp_path):
 @pytest.mark.parametrize("gate", ["", *packed_blocks.GATES])
 @pytest.mark.parametrize("kind", ["Q4_1", "Q4_1 in tiles"])
 def test_normalized_rows_and_an_activated_gate(gate, rows, kind):
-    """In a compiled function one kernel does it, elsewhere functions do."""
+    """In a compiled function one kernel does this, elsewhere functions do."""
     found = [blocks(kind) for _ in range(2)]
     data = [dpnp.asarray(raw) for raw, _ in found]
     x = RNG.standard_normal((rows, 64)).astype("f4")

@@ -259,7 +259,7 @@ def test_state_dict_extends_an_existing_dict():
 
 
 class Computed(nn.Module):
-    """Attributes by ``__getattr__`` and ``__setattr__`` of its own."""
+    """Attributes by its own ``__getattr__`` and ``__setattr__``."""
 
     def __init__(self):
         super().__init__()

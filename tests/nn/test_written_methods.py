@@ -87,7 +87,7 @@ READERS = {
 
 
 def _in_part(function, part):
-    """Return what changes a part of an array."""
+    """Return a function that changes a part of an array."""
 
     def changed(v):
         result = v.copy()

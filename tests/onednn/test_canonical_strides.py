@@ -100,7 +100,7 @@ def test_a_result_without_elements_is_written(engine, stream, shape):
 
 
 def subtracted(stream, a, b):
-    """a - b by oneDNN, of arrays as they lie."""
+    """``a - b`` by oneDNN, over arrays in their own layouts."""
     engine = stream.engine
     src_0, src_1 = (dnnl.Memory.from_array(x, engine) for x in (a, b))
     dst = dnnl.Memory(desc(*a.shape), engine)

@@ -118,7 +118,7 @@ def drops_neighbors_together(stream):
 
 
 def lrn_overflows(stream):
-    """What cnn_training_f32 of the guide meets with its own data."""
+    """The fault that the guide's cnn_training_f32 meets with its own data."""
     array = dpnp.full(256, 1e9, dtype="f4", sycl_queue=stream.sycl_queue)
     stream.sycl_queue.wait()
     src = dnnl.Memory(dnnl.MemoryDesc((1, 16, 4, 4), T.f32, "acdb"), stream.engine, array)

@@ -152,7 +152,7 @@ def test_logical_tensors_whose_size_overflows(name):
 
 
 def test_tensors_need_known_strides(queue, engine):
-    """An unknown stride is the most negative number, of which 32 bits make nothing."""
+    """An unknown stride is the most negative number, whose lower 32 bits are 0."""
     usm = dpctl.memory.MemoryUSMDevice(256, queue=queue)
     x = sg.LogicalTensor(0, "f32", (2, 3), strides=(None, 1))
     with pytest.raises(InvalidArguments, match="must have known strides"):

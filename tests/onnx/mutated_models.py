@@ -149,7 +149,7 @@ CHANGES = (_attribute, _values, _dimensions, _type, _wiring, _operator, _version
 
 
 def _changed_inputs(inputs, rng):
-    """Return inputs of which some have other values, sizes, ranks or data types."""
+    """Return inputs, some with other values, sizes, ranks or data types."""
     changed = list(inputs)
     for _ in range(rng.choice([0, 0, 1, 2]) if changed else 0):
         place = rng.randrange(len(changed))
@@ -221,7 +221,7 @@ def play(options):
 
 
 def replayed(options):
-    """Yield the outcome of each model, run in processes of which each plays until it ends."""
+    """Yield the outcome of each model, run in processes that are replaced when they die."""
     number = options.first
     while number < options.models:
         command = [sys.executable, __file__, *(["--official"] if options.official else []),

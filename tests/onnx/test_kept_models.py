@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Entries on disk of files that another process has read and checked."""
+"""Entries on disk for files that another process has read and checked."""
 
 import json
 import tracemalloc

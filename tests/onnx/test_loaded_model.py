@@ -228,7 +228,7 @@ def test_determinants_have_gradients():
 
 
 def test_functions_of_constants_beside_traced_values_are_part_of_the_program(parsed, monkeypatch):
-    """Alone, each would be a program of its own, or a kernel that dpnp compiles."""
+    """Alone, each would be a separate program, or a kernel that dpnp compiles."""
     net = sycl_dnn.onnx.load(
         parsed("""g (float[3, 4] x) => (float[3, 2] y) {
         index = Constant <value = int64[3, 2] {-1, 0, 1, -2, 2, 3}> ()

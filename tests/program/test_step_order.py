@@ -135,6 +135,6 @@ def test_a_training_step_holds_no_more_than_two_of_its_gradients(queue):
         *map(sycl_dnn.tree.leaves, (compiled(*given), step(*given))), strict=True
     ):
         np.testing.assert_allclose(dpnp.asnumpy(actual), dpnp.asnumpy(want), rtol=1e-4, atol=1e-6)
-    # On GPUs an update is many primitives, with results of its own between them.
+    # On GPUs an update is many primitives, with intermediate results.
     most = 7.5 if queue.sycl_device.is_gpu else 2.5
     assert compiled.explain(*given).arena_bytes < most * 4 * width * width

@@ -256,7 +256,7 @@ def counts(x, y):
 
 
 def groups(x, y):
-    """Rows of groups with matrices of their own, as mixtures of experts multiply them."""
+    """Each group of rows has its own matrix, as in mixtures of experts."""
     rows, matrices = x.reshape(3, 8).to(torch.bfloat16), y.reshape(3, 8, 1).to(torch.bfloat16)
     matrices = matrices.expand(3, 8, 8).contiguous()
     for ends in ((1, 1, 3), (0, 2, 3)):

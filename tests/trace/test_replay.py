@@ -14,7 +14,7 @@ from sycl_dnn.trace.replay import Replays, Template
 
 @pytest.fixture
 def make(queue):
-    """Return what makes arrays of small random numbers."""
+    """Return a function that makes arrays of small random numbers."""
     rng = np.random.default_rng(0)
     return lambda *shape: dpnp.asarray(rng.normal(0, 0.5, shape).astype("f4"), sycl_queue=queue)
 

@@ -37,7 +37,7 @@ def fuse_kernels(graph: Graph) -> None:
 
 
 class _Surroundings(NamedTuple):
-    """What a group shares with the other nodes of a graph."""
+    """The state that a group shares with the other nodes of a graph."""
 
     #: Nodes that it depends on, or that must have run before it writes; and those after it.
     earlier: dict[Node, None]
@@ -46,7 +46,7 @@ class _Surroundings(NamedTuple):
     reads: dict[tuple[Storage, int], None]
     #: Its results that others read.
     results: list[Storage]
-    #: What groups that are joined have in common: whether they are constant, and their repeats.
+    #: What joined groups must share: whether they are constant, and their repeats.
     kind: tuple[bool, frozenset[int]]
 
 
@@ -287,7 +287,7 @@ class Fusion:
         return nodes
 
     def _original(self, tensor: Tensor) -> Tensor:
-        """Return what a tensor with long rows is a copy of, if that has the same rows."""
+        """Return the tensor that one with long rows is a copy of, if it has the same rows."""
         copy = self._graph.writer(tensor)
         if copy is None or copy.row != "reorder" or copy.attr.calls or len(copy.inputs) > 1:
             return tensor

@@ -22,12 +22,12 @@ Values = dict[Value, Tensor]
 #: By value: the number of a step, the name of its argument, and the tensor over the value's axes.
 _Arguments = dict[Value, tuple[int, str, Tensor]]
 _Source = tuple[int, str, "tuple[Any, ...] | None"]
-#: Primitives that are units of their own.
+#: Primitives that are separate units.
 _FUNCTIONS = frozenset(("eltwise_forward", "binary", "reorder"))
 
 
 class Form:
-    """What a step computes, and in which layouts; equal steps have one form.
+    """The computation of a step and its layouts; equal steps share a form.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ def rebuilt(result: Value, mapping: dict[Value, Value]) -> Value:
 
 
 class _Known(NamedTuple):
-    """What equal steps have in common: where a unit's tensors are among theirs, and its form."""
+    """What equal steps share: the positions of a unit's tensors among theirs, and its form."""
 
     #: The number of the step, the name of the argument and its view, if that is another one.
     inputs: list[_Source]
@@ -178,7 +178,7 @@ class _Known(NamedTuple):
 
 
 class Units:
-    """What the steps of a graph compute; equal steps are analyzed once."""
+    """The computations of a graph's steps; equal steps are analyzed once."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph

@@ -37,7 +37,7 @@ def keep_nan(graph: Graph) -> None:
     for node in graph.walk():
         if node.row in ("eltwise_forward", "binary"):
             is_wrong = _is_float(node) and not _LOSING.isdisjoint(_algorithms(node))
-        elif node.row == "prelu_forward":  # it loses the sign of zero as well
+        elif node.row == "prelu_forward":  # it also loses the sign of zero
             is_wrong = _is_float(node)
         else:
             is_softmax = node.row == "softmax_forward" and _is_float(node)
@@ -47,7 +47,7 @@ def keep_nan(graph: Graph) -> None:
 
 
 def _is_multiplied(graph: Graph, node: Node) -> bool:
-    """Whether the sums over rows of a softmax make its other elements NaN as well."""
+    """Whether the sums over rows of a softmax turn its other elements into NaN, too."""
     return graph.is_inner(node.dst.storage) and all(
         reader.row == "matmul" and _is_left_operand(node, reader)
         for reader in graph.readers(node.dst.storage)

@@ -396,7 +396,7 @@ def _part_copy(graph: Graph, node: Node, src: Tensor, offset: int) -> Node:
 
 
 def interleave_short_rows(graph: Graph) -> None:
-    """Replace concatenations of short rows, of which oneDNN copies each on its own."""
+    """Replace concatenations of short rows, each of which oneDNN would copy separately."""
     for node in graph.walk():
         if node.row == "concat" and not graph.is_locked(node) and node.part == (0, 1):
             _interleave(graph, node)

@@ -58,7 +58,7 @@ Notes
 Source: oneDNN developer guide, "Eltwise"{page}; names and defaults are torch.nn.functional's.
 """
 _FLOATS = "float32, bfloat16 or float16; float64 if the device supports it"
-#: What a function does with integers, for docstrings.
+#: How a function treats integers, for docstrings.
 _INTEGERS = {"": "", "kept": ", integers", "float32": ", integers, which become float32"}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What functions of real numbers compute for complex ones: rules by name of the function.
+"""Complex versions of functions of real numbers: rules by the name of the function.
 
 Signatures are those of the functions. Derivatives of any order are those of the real operations.
 """
@@ -51,7 +51,7 @@ def _operands(name: str, **values: Any) -> list[Any]:
 
 
 def _same(name: str, *operands: Any) -> list[Any]:
-    """Return operands of which tensors have the dtype of the result."""
+    """Return operands, with tensors in the dtype of the result."""
     dtype = dtypes.result_dtype(*operands)
     return [to_complex(v, dtype) if isinstance(v, Tensor) else v for v in operands]
 

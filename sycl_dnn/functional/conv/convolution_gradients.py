@@ -171,7 +171,7 @@ def _product_with_columns(entry: Entry, dy: Tensor) -> Tensor | None:
 
 
 def _has_no_amx(x: Tensor) -> bool:
-    """Whether a device multiplies bfloat16 with AVX-512: AMX has a gradient of its own."""
+    """Whether a device multiplies bfloat16 with AVX-512; AMX has its own gradient."""
     isa = get_effective_cpu_isa().name
     is_cpu = x.trace.is_on_cpu
     return is_cpu and isa.startswith("avx512_core_bf16") and "amx" not in isa

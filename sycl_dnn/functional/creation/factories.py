@@ -46,7 +46,7 @@ _DEFINITIONS: dict[str, Callable[..., Tensor]] = {}
 Maker = Callable[[Any], dpnp.ndarray]
 
 _PLACE = """dtype : str or dtype, optional
-    {dtype}; bfloat16 and float8 as well.
+    {dtype}; also bfloat16 and float8.
 device : dpctl.SyclQueue, dpctl.SyclDevice or str, optional
     By default ``sycl_dnn.default_queue()``, or the queue of the function being traced.
 

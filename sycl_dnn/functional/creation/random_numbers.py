@@ -116,7 +116,7 @@ def _like(name: str, input: Any, dtype: Any) -> Any:
         raise TypeError(f"{name}: input must be an array, got {type(input).__name__}")
     input = of_this_call(input)
     whole = getattr(input, "whole", None)
-    if whole is not None:  # samples of ``vmap`` have numbers of their own
+    if whole is not None:  # each sample of ``vmap`` has its own numbers
         return input.trace.wrapped(_like(name, whole, dtype))
     kind = dtypes.name_of(input.dtype) if dtype is None else dtype
     trace = input.trace if isinstance(input, Tensor) else None

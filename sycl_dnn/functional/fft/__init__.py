@@ -2,7 +2,7 @@
 """``torch.fft`` for dpnp arrays: discrete Fourier transforms of real and complex numbers.
 
 Transforms are those of ``dpnp.fft`` (oneMKL), each recorded as one call. Their gradients are
-transforms as well, so derivatives of every order follow.
+transforms, too, so derivatives of every order follow.
 """
 
 from sycl_dnn.functional import docstring_examples

@@ -122,7 +122,7 @@ def to_real(z: Tensor, axis: int, n: int, norm: str) -> Tensor:
 
 
 def _weighted(z: Tensor, axis: int, n: int, weight: float) -> Tensor:
-    """Scale the frequencies that stand for two: all but 0 and, if ``n`` is even, the highest."""
+    """Scale the frequencies that represent two: all but 0 and, if ``n`` is even, the highest."""
     weights = np.full(n // 2 + 1, weight)
     weights[0] = 1
     if n % 2 == 0:

@@ -88,7 +88,7 @@ def _along(name: str, x: Tensor, axis: int, skips_nan: bool) -> ValuesAndIndices
 
 
 def _of_all(name: str, x: Tensor, skips_nan: bool) -> Tensor:
-    """Return the median of all elements, of which equal ones share the gradient."""
+    """Return the median of all elements; equal ones share the gradient."""
     if not x.size:
         if not x.is_float:
             raise ValueError(f"{name}: input must not be empty, got shape {x.shape}")

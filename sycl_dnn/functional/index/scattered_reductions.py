@@ -83,7 +83,7 @@ def _pairwise(
 def _extreme(
     reduce: str, x: Tensor, values: Tensor, index: Tensor, axis: int, include_self: bool
 ) -> Tensor:
-    """Return extremes, of which equal ones share the gradient."""
+    """Return extremes; equal elements share the gradient."""
     wide = dtypes.wide(str(x.dtype)) if x.is_float else "float32"
 
     def rule(dy: Tensor) -> dict[str, Tensor]:
@@ -136,7 +136,7 @@ def scatter_reduce(
     reduce : str
         "sum", "mean", "prod", "amax" or "amin".
     include_self : bool
-        Whether elements of ``input`` are reduced as well; if not, they are kept only where no
+        Whether elements of ``input`` are reduced, too; if not, they are kept only where no
         index names them.
 
     Returns

@@ -306,7 +306,7 @@ def triplet_margin_with_distance_loss(
                 f"{name}: {argument} must be an array with a floating-point dtype, got {dtype}"
             )
     _check_triplet(name, anchor, (positive, negative), margin)
-    # Not one operation: a module has its attributes and hooks in calls of its own.
+    # Not one operation: a module needs its own calls for its attributes and hooks.
     distance = distance_function or F.pairwise_distance
     far = distance(anchor, negative)
     if swap:

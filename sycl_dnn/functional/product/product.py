@@ -141,7 +141,7 @@ def recorded(inputs: dict[str, Tensor], out: Out, attr: PrimitiveAttr | None = N
 _FOR_FEW_ROWS = "gemm:jit"
 #: Rows up to which it does so with AVX-512 if the weights are transposed, as those of ``linear``.
 _FEW_ROWS = 4
-#: Elements of smaller weights, of which the submission takes most of the time.
+#: Elements up to which the submission takes most of the time.
 _SMALL_WEIGHTS = 1 << 14
 
 

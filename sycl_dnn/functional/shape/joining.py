@@ -23,16 +23,16 @@ from sycl_dnn.trace.values import Storage, Tensor
 from sycl_dnn.trace.views import narrow as narrow_of_views
 from sycl_dnn.trace.views import reshape, transpose
 
-#: Dtypes of which oneDNN's concat has an implementation on CPUs.
+#: Dtypes for which oneDNN's concat has an implementation on CPUs.
 _JOINED = frozenset(dtypes.FLOATS) - {"float64"}
 #: oneDNN supports at most 1,024 sources; more are joined in groups first.
 _MAX_SOURCES = 512
 #: Bytes of a row of each part, up to which oneDNN's concat on CPUs takes longer than joining whole
 #: parts and copying the rows to their places.
 _SHORT_ROW = 32
-#: The same up to which compiled functions take a kernel, not results written into their slices.
+#: The same up to which compiled functions use a kernel instead of writing results in place.
 _SHORTEST_ROW = 8
-#: Parts of which a kernel selects each element.
+#: Maximum number of parts from which a kernel selects each element.
 _MAX_SELECTED = 16
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The gradient of an array of which slices were read."""
+"""The gradient of an array whose slices were read."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def sum_of_parts(like: Tensor, whole: Tensor | None, parts: Sequence[Part]) -> T
 
 
 def _axis_of_disjoint(parts: Sequence[Part]) -> int | None:
-    """Return the axis along which two or more parts lie beside each other, None if they do not."""
+    """Return the axis along which two or more parts are adjacent; None if they are not."""
     axes = {tuple([i for i, cut in enumerate(cuts) if cut is not None]) for _, cuts in parts}
     if len(parts) == 1 or len(axes) > 1 or len(axis := next(iter(axes))) != 1:
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Distributions made of others: images under transforms, and mixtures."""
+"""Distributions built from others: images under transforms, and mixtures."""
 
 from __future__ import annotations
 

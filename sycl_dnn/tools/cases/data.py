@@ -111,7 +111,7 @@ _POWERS = (0.125, 0.25, 0.5, 1.0, 2.0)
 
 
 def attribute_values(call: Call, name: str, tensor: Tensor, rng) -> np.ndarray:
-    """Return values of an argument added by an attribute: given ones, or drawn; see `_drawn`."""
+    """Return values of an argument added by an attribute: the caller's, or random; see `_drawn`."""
     for kind, quantities in (("scales", call.attr.scales), ("zero_points", call.attr.zero_points)):
         for q in quantities:
             is_this = f"attr_{kind}_{masks.argument(call, q.arg)}" == name
@@ -160,7 +160,7 @@ def reduced(src: np.ndarray, dims: tuple[int, ...]) -> np.ndarray:
 
 
 def thinned(values: np.ndarray, nnz: int, rng: Any) -> np.ndarray:
-    """Return values of which exactly ``nnz`` are nonzero."""
+    """Return values, exactly ``nnz`` of which are nonzero."""
     flat = np.zeros(values.size)
     at = rng.permutation(values.size)[:nnz]
     chosen = values.reshape(-1)[at]

@@ -154,7 +154,7 @@ def _die_with_parent() -> Callable[[], None]:
 
 
 class _Asked(Exception):
-    """The job was told to end."""
+    """The job received a signal to end."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)

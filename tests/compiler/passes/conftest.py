@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of passes share."""
+"""Fixtures that tests of passes share."""
 
 import dpnp
 import numpy as np

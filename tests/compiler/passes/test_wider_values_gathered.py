@@ -77,9 +77,9 @@ def test_parts_are_written_in_place(function, n_written, rows, dtype, make, queu
     options = {"dtype": dtype, "tolerance": TOLERANCE[dtype]}
     report = compiled_as_eager(lambda a: function(a, w), x, **options)
     if n_written is not None and not (rows < 3 and function is _of_views):
-        # In bfloat16 the conversion of the argument writes in place as well.
+        # In bfloat16 the conversion of the argument also writes in place.
         has_conversion = dtype is not None and function not in (_features, _read_by_others)
-        # In AMX tiles weights lie in another way for results with gaps.
+        # For results with gaps, AMX needs another layout of the weights.
         n_refused = sum("another layout" in text for part in report.parts for text in part.refused)
         n_least = n_written - n_refused
         assert n_least <= _written(report) <= n_written + has_conversion, str(report)

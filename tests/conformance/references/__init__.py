@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every oneDNN primitive computes, in NumPy and float64, independent of oneDNN.
+"""Every primitive of oneDNN in NumPy and float64, independent of oneDNN.
 
 `reference` is the entry point. Names are those of oneDNN: parameters as its C++ constructors call
 them, arrays as its execution arguments in lower case (``DNNL_ARG_DIFF_DST`` is ``diff_dst``),

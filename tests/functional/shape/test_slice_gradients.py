@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gradients of arrays of which slices were read: overlapping, adjacent, strided, many."""
+"""Gradients of arrays whose slices were read: overlapping, adjacent, strided, many."""
 
 import dpnp
 import numpy as np

@@ -44,7 +44,7 @@ class Checks:
             assert_no_reference(case, queue)
 
     def test_stored(self, case: Case) -> None:
-        """What is stored is what the installed PyTorch gives."""
+        """Stored answers are those of the installed PyTorch."""
         pytest.importorskip("torch")
         for kept, found in zip(answers.stored(case), answers.by_torch(case), strict=True):
             assert [a is None for a in kept] == [a is None for a in found]

@@ -75,7 +75,7 @@ def beside(group):
     total, actual = step(values)
     expected, seen = 2 * np.exp(np.float32(2)), 0.0
     if group.rank == 0:
-        # Nothing else may wait for the results: it would wait for the collective as well.
+        # Nothing else may wait for the results, since that would also wait for the collective.
         last = actual.get_array()._pointer + 4 * (SIZE - 1)
         end = time.monotonic() + 300
         while abs(seen - expected) > 1e-3 and time.monotonic() < end:

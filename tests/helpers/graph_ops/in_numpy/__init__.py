@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every operation of the Graph API computes, in NumPy and float64, independent of oneDNN.
+"""Every operation of the Graph API in NumPy and float64, independent of oneDNN.
 
 Names are those of `sycl_dnn.graph`: tensors and attributes as the rows of its table call them.
 """
