@@ -4,6 +4,7 @@
 import dpnp
 import numpy as np
 import pytest
+from host_steps import compared, rows_of
 
 import sycl_dnn
 from sycl_dnn import functional as F
@@ -22,17 +23,6 @@ def _network(kind, channels, hidden, n_layers, bidirectional, on_queue, bias=Tru
             shapes = [(rows, inner), (rows, hidden), *([(rows,), (rows,)] if bias else [])]
             params += [sycl_dnn.freeze(on_queue(*s) / hidden**0.5) for s in shapes]
     return params
-
-
-def _rows(function, x, expected_rows, tolerance=3e-6):
-    compiled = sycl_dnn.compile(function)
-    expected = sycl_dnn.compile(function, passes={"run_on_host": False})(x)
-    for _ in range(2):
-        for result, value in zip(compiled(x), expected, strict=True):
-            np.testing.assert_allclose(dpnp.asnumpy(result), dpnp.asnumpy(value), 0, tolerance)
-    report = compiled.explain(x)
-    assert [p.row for p in report.parts] == expected_rows, str(report)
-    return report
 
 
 @pytest.mark.parametrize("kind", GATES)
@@ -56,7 +46,8 @@ def test_recurrent_networks_are_one_step(
 
     is_one = n_layers == 1 and not bidirectional
     row = {"lstm": "lstm_forward", "gru": "lbr_gru_forward"}.get(kind, "vanilla_rnn_forward")
-    report = _rows(run, on_queue(n_steps, n, channels), [row if is_one else "host_sequence"])
+    report = compared(run, on_queue(n_steps, n, channels), tolerance=3e-6, is_scaled=False)
+    assert rows_of(report) == [row if is_one else "host_sequence"], str(report)
     assert report.parts[0].implementation == "host"
     assert is_one or row in report.parts[0].fused
 
@@ -80,7 +71,7 @@ def test_large_networks_are_left_to_onednn(n_steps, n, hidden, on_queue):
     params = _network("lstm", 8, hidden, 1, False, on_queue)
     zeros = tuple(sycl_dnn.freeze(on_queue(1, n, hidden) * 0) for _ in range(2))
     report = sycl_dnn.compile(lambda x: F.lstm(x, zeros, params)).explain(on_queue(n_steps, n, 8))
-    assert "lstm_forward" in [p.row for p in report.parts]
+    assert "lstm_forward" in rows_of(report)
 
 
 def test_weights_that_are_arguments_are_left_to_onednn(on_queue):
@@ -89,4 +80,4 @@ def test_weights_that_are_arguments_are_left_to_onednn(on_queue):
     report = sycl_dnn.compile(lambda x, h, p: F.gru(x, h, p)).explain(
         on_queue(5, 2, 3), state, params
     )
-    assert "lbr_gru_forward" in [p.row for p in report.parts]
+    assert "lbr_gru_forward" in rows_of(report)
