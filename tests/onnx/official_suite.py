@@ -31,7 +31,6 @@ NOT_COMPARABLE = {
     "training_dropout": "NumPy's random numbers",
     "training_dropout_mask": "NumPy's random numbers",
     "attention_4d_causal_fp16": "sums that NumPy rounds to float16 at each step",
-    "dft_inverse": "rounding errors near 0, within 2e-7 absolute",
 }
 TABLE = Path(__file__).with_name("official_suite.json")
 
