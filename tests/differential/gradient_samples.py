@@ -191,9 +191,17 @@ def _first_of_torch(native: Native, **options: Any) -> list[Any]:
     return _grad(outputs, _weights(outputs), tensors, **options)
 
 
-def _second_of_torch(native: Native) -> Any:
+def _is_linear(native: Native) -> bool:
+    """Whether the gradients do not depend on the tensors."""
     tensors = [t.clone().requires_grad_() for t in native.tensors]
     outputs = native(*tensors)
+    gradients = _grad(outputs, _weights(outputs), tensors, create_graph=True)
+    return not any(g.requires_grad for g in gradients)
+
+
+def _second_of_torch(native: Native, is_squared: bool) -> Any:
+    tensors = [t.clone().requires_grad_() for t in native.tensors]
+    outputs = [v * v for v in native(*tensors)] if is_squared else native(*tensors)
     gradients = _grad(outputs, _weights(outputs), tensors, create_graph=True)
     moving = [g for g in gradients if g.requires_grad]
     if not moving:
@@ -237,11 +245,11 @@ def _first(c: Comparison) -> None:
     c.compare("vjp", lambda: gradient(*own.floats), _first_of_torch)
 
 
-def gradient_of(own: Own) -> Callable[..., Any]:
+def gradient_of(own: Own, is_squared: bool = False) -> Callable[..., Any]:
     """Return the function that computes the gradients of the weighted sum of the results."""
 
     def loss(*floats: Any) -> Any:
-        outputs = own(*floats)
+        outputs = [F.mul(v, v) for v in own(*floats)] if is_squared else own(*floats)
         return _weighted(outputs, _own_weights(outputs))
 
     return sycl_dnn.grad(loss, argnums=tuple(range(len(own.floats))))
@@ -281,9 +289,11 @@ def _repeating(c: Comparison) -> None:
 
 
 def _second(c: Comparison) -> None:
+    """Compare second derivatives; those of linear functions with their results squared."""
     if not c.sample.info.supports_gradgrad or not c.is_differentiable:
         return
-    gradient = gradient_of(c.own)
+    is_squared = _is_linear(c.natives[1])
+    gradient = gradient_of(c.own, is_squared)
 
     def squares(*floats: Any) -> Any:
         return sum(F.mul(F.sum(F.square(g)), 0.5) for g in leaves(gradient(*floats)))
@@ -292,7 +302,10 @@ def _second(c: Comparison) -> None:
     # Second derivatives are sums of terms as large as the first ones, which may cancel.
     firsts = [g.abs().nan_to_num(0, 0, 0).max() for g in _first_of_torch(c.natives[1]) if g.numel()]
     scale = float(max(firsts, default=0.0))
-    c.compare("second derivative", lambda: second(*c.own.floats), _second_of_torch, scale)
+    c.compare(
+        "second derivative", lambda: second(*c.own.floats),
+        lambda n: _second_of_torch(n, is_squared), scale,
+    )  # fmt: skip
 
 
 def _jvp(c: Comparison) -> None:
