@@ -50,7 +50,7 @@ NEEDED: dict[str, str] = {
     "dpctl.memory._memory.__pyx_capi__.Memory_GetQueueRef": "the queue of memory is unknown",
 }
 
-#: dpnp's faults: what to use instead.
+#: dpnp's faults, and replacements.
 FAULTS: dict[str, str] = {
     "dpnp.ndarray.view(dtype) of a part of an array reads from the start of its memory": "bits_as",
     "dpnp.ndarray.astype, dpnp.asarray and assignments saturate floats at the limits of signed "

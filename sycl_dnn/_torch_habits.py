@@ -9,7 +9,7 @@ _SCHEDULE = "opt = optim.AdamW(optim.schedules.{})"
 _DENSE = "arrays are dense here: F.index_put(F.zeros(*shape), indices, values, accumulate=True)"
 _INIT = "opt = optim.Adam(lr=1e-3); state = opt.init(net)"
 
-#: Names that an object does not have, with what to write instead.
+#: Names that an object lacks, and replacements.
 _LINES: dict[str, dict[str, str]] = {
     "array": {
         **dict.fromkeys(

@@ -153,7 +153,7 @@ void Kernel::before_run(const std::vector<Kernel *> &kernels) {
     std::vector<Kernel *> repeated;
     std::vector<ProgramBuild::named> builds;
     for (Kernel *k : kernels) {
-        // A profile is about what will run from now on.
+        // A profile covers what runs from now on.
         if (k->launched || (!profile::is_on() && k->build->first_run())) continue;
         repeated.push_back(k);
         builds.push_back({k->build, k->name});

@@ -135,7 +135,7 @@ std::map<work_ptr, py::object> &unkept() {
     return *instance;
 }
 
-// Takes what is done and not kept yet out of the map.
+// Removes finished builds that are not kept yet from the map.
 std::map<work_ptr, py::object>::node_type take_done() {
     const std::lock_guard<std::mutex> lock(the_builder().guard);
     for (auto i = unkept().begin(); i != unkept().end(); ++i)

@@ -69,7 +69,7 @@ def kind_of(value: Any) -> str:
     return kind.__qualname__ if package == "builtins" else f"{package}.{kind.__qualname__}"
 
 
-# --- The arguments of a call: what they contribute to its key, and their arrays in order
+# --- The arguments of a call: their parts of its key, and their arrays in order
 
 #: The classes of arrays, for the extension.
 ARRAY_TYPES = ArrayTypes(

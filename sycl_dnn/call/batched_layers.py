@@ -51,7 +51,7 @@ def linear(call: Call) -> Any:
 
 def scaled_product(call: Call) -> Any:
     """Compute ``beta * input + alpha * (a @ b)``."""
-    if not call["beta"]:  # what the input has is not read
+    if not call["beta"]:  # the input's is not read
         raise NoRule
     _, first, second = call.names[:3]
     scaled = F.mul(F.matmul(call[first], call[second]), call["alpha"])

@@ -104,7 +104,7 @@ class custom_vjp:  # noqa: N801 - used as a decorator
             return self.function(*args, **kwargs)
         if self.rule is None:
             raise TypeError(f"custom_vjp: {self._name} has no rule yet; set it with defvjp")
-        if not tensors:  # the rule has no gradients of what the function captures
+        if not tensors:  # the rule has no gradients of captured values
             return stop_gradient(self.function(*args, **kwargs))
         return self.recorded(trace, self.rule[0], args, kwargs)
 
@@ -300,7 +300,7 @@ def _recorded(trace: Any, body: Callable[[], Any], function: Callable[..., Any])
 
     def record(part: TapePart, results: list[Tensor]) -> list[Tensor]:
         def again() -> list[Tensor]:
-            with running(trace):  # so that arrays created inside are what the function sees, too
+            with running(trace):  # so that arrays created inside are also recorded values
                 results = trace.hidden(body())
             return [t for t in tree.leaves(results) if isinstance(t, Tensor)]
 

@@ -11,7 +11,7 @@ from typing import Any
 from sycl_dnn import tree
 from sycl_dnn.trace.values import Tensor
 
-#: Functions without float64 on CPUs: those of oneDNN's windows, attention and cells.
+#: Functions without float64 on CPUs: oneDNN's windows, attention and recurrent cells.
 REFUSING = frozenset((
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",
     "adaptive_max_pool2d", "adaptive_max_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d",

@@ -43,7 +43,7 @@ class BoundCall:
         for stage in executable.stages:
             if not isinstance(stage, Segment):
                 stage.allocate(registers, placed.queue)
-        #: By register: what differs from call to call.
+        #: Values that differ from call to call, by register.
         self._seeds = {r: s for r, s in executable.seeds.items() if not isinstance(s, FromNumber)}
         self._written = executable.written(registers)
         self._result = in_manner(placed.results(plan, registers))

@@ -282,7 +282,7 @@ def rewritten(
         rewrite(graph)
     lower(graph, lowering, queue, stream)
     if (SWITCHES | dict(switches or {}))["run_on_host"]:
-        run_on_host(graph)  # what is left to primitives and kernels
+        run_on_host(graph)  # the small steps among those that remain
     return Rewritten(graph, form, len(finals), n_given, n_recorded)
 
 

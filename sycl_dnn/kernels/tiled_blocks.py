@@ -26,7 +26,7 @@ from sycl_dnn.trace.values import Tensor
 
 #: Rows of a tile.
 TILE = 16
-#: The type of the blocks, by that of the tiles.
+#: The type of the blocks, by the type of the tiles.
 TILED = {f"{kind} in tiles": kind for kind in ("Q4_0", "Q4_1", "Q8_0", "Q4_K", "Q5_K", "Q6_K")}
 #: Maximum number of elements of the other matrix in private memory.
 _MAX_PRIVATE = 1 << 17

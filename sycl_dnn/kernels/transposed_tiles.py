@@ -16,7 +16,7 @@ def columns_of(k: Kernel, rows: Sequence[Value]) -> list[Value]:
     n = rows[0].width
     vectors = list(rows)
     while len(vectors) > n:
-        # Of neighbors in the result: rows n apart.
+        # Neighbors in the result are rows n apart.
         by_pair = [(at, at + n) for at in range(len(vectors)) if at // n % 2 == 0]
         vectors = [k.concatenated(vectors[a], vectors[b]) for a, b in by_pair]
     return _turned(k, vectors)

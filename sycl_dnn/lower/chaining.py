@@ -142,7 +142,7 @@ class Chains:
         return self.appended(stages) or self.begun(stages)
 
     def appended(self, stages: Sequence[Stage]) -> list[Tensor] | None:
-        """Let the kernel of a previous launch compute one; return its results, or None."""
+        """Append one of equivalent launches to a previous kernel; return its results, or None."""
         chain = self._chain_of(stages[0].operands, len(stages[0].form.expression.inputs))
         return None if chain is None else chain.appended(stages)
 
@@ -186,7 +186,7 @@ class _Chain:
         return read.isdisjoint(later)
 
     def appended(self, stages: Sequence[Stage]) -> list[Tensor] | None:
-        """Let the step compute one of several equivalent stages; return its results, or None."""
+        """Append one of several equivalent stages to the step; return its results, or None."""
         results = new_results(self._trace, stages[0].outs)
         for stage in stages:
             stage.results = results

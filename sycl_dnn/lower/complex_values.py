@@ -57,7 +57,7 @@ def _are_adjacent(x: Tensor) -> bool:
 
 
 def parts(z: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the real and the imaginary parts; views, if they were not computed apart."""
+    """Return the real and the imaginary parts; views, if they were not computed separately."""
     if z.parts is not None:
         real, imag = map(alias, z.parts)
     else:

@@ -225,7 +225,7 @@ def _is_row_major(desc: MemoryDesc) -> bool:
     return desc.is_plain and is_row_major(desc.dims, desc.strides)
 
 
-#: By primitive: what reads it, and the most elements of its result.
+#: By primitive: the function that reads it, and the maximum number of elements of its result.
 _READERS: dict[str, tuple[Callable[[Node, int], Operation | None], int]] = {
     "pooling_forward": (_pool, _MAX_ELEMENTS),
     "binary": (_binary, _MAX_ELEMENTS),

@@ -256,7 +256,7 @@ class Lowering:
         return [self._tensors[node] for node in results]
 
     def _places_of(self, joined: Sequence[Node]) -> NodeTensors:
-        """Return views of new tensors, those of concatenations, for what is not in memory yet."""
+        """Return views of new tensors, such as concatenations, for values not in memory yet."""
         places: NodeTensors = {}
         for node in joined:
             like, axis, start = self._like.get(node), node.attributes["axis"], 0
@@ -338,7 +338,7 @@ class Lowering:
         raise NotImplementedError(f"{name}: it is not recorded from nodes yet")
 
     def _joined(self, node: Node) -> Tensor:
-        """Return the tensor of a concatenation, after copies of what is not in its place."""
+        """Return the tensor of a concatenation, after copies of parts that are not in place."""
         whole, axis, start = self._places[node], node.attributes["axis"], 0
         assert whole.strides is not None
         for part in node.inputs:

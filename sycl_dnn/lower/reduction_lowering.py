@@ -140,7 +140,7 @@ class ReductionLaunch:
         n_results = len(region.outputs)
         of_inputs, of_outputs = self._grid.strides[:-n_results], self._grid.strides[-1]
         parts = [stages.first.dtype_of(n) for n in stages.first.results]
-        # Every output has the kept axes: the strides of one are those of all.
+        # Every output has the kept axes, so all have the same strides.
         grid = self._grid._replace(strides=(*of_inputs, *[of_outputs] * len(parts)))
         grid, schedule = in_parts(grid, self._schedule, self.n_parts, len(parts))
         total = self._grid.sizes[schedule.part]

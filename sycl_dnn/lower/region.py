@@ -21,7 +21,7 @@ def is_scan(node: Node) -> bool:
 
 
 def longest_first(nodes: Sequence[Node], order: Sequence[Node]) -> list[Node]:
-    """Sort by the length of what depends on a node: the last may be part of later kernels."""
+    """Sort by the length of dependent chains: the last nodes may be part of later kernels."""
     heights: dict[Node, int] = {}
     for node in reversed(order):
         heights[node] = heights.get(node, 0) + (not is_elementwise(node))

@@ -172,7 +172,7 @@ class Order:
         return iter(self._nodes)
 
     def place(self, node: Node) -> int:
-        """Return the key of a node, larger than those of all nodes before it."""
+        """Return the key of a node, larger than the keys of all nodes before it."""
         return self._numbers[node]
 
     def before(self, node: Node) -> Node | None:

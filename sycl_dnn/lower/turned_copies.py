@@ -70,7 +70,7 @@ def _grid(src: MemoryDesc, dst: MemoryDesc) -> Grid | None:
 
 
 def _axis_of_vectors(grid: Grid, least: int) -> int | None:
-    """Return the innermost axis of the source, if long and another one than that of the result."""
+    """Return the innermost axis of the source, if it is long and not innermost in the result."""
     read, written = grid.strides
     *outer, last = range(len(grid.sizes))
     dense = [a for a in outer if read[a] == 1 and grid.sizes[a] >= least]

@@ -17,7 +17,7 @@ from sycl_dnn.trace.nested_arguments import is_array
 
 
 def bind(module: Any, name: str) -> None:
-    """Record that an attribute is bound anew: what was handed out before stays what it is."""
+    """Record that an attribute is rebound: arrays handed out before keep their meaning."""
     array = module_tree.lends(module).pop(name, None)
     if array is not None:
         array.owners.pop((id(module), name), None)
@@ -36,7 +36,7 @@ def adopt(root: Any) -> None:
 
 @contextlib.contextmanager
 def replacing(root: Any) -> Iterator[None]:
-    """Let what the modules of a tree handed out follow the arrays that a block replaces."""
+    """Let arrays that a tree's modules handed out follow the arrays that a block replaces."""
     lent = [
         (array, module, name)
         for module in module_tree.registered_modules(root)

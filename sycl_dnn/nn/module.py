@@ -129,11 +129,11 @@ class Module(ModuleState):
             self.__dict__.get("_returned", {}).pop(name, None)
 
     def _runs_as(self, copy: Module, trace: Any) -> None:
-        """Let what a function does to the attributes of a copy be done to the module, too."""
+        """Record a function's changes of a copy's attributes, to repeat them on the module."""
         written_attributes.watch(trace, self, copy)
 
     def _set_returned(self, part: int, name: str, value: Any) -> None:
-        """Set what a compiled function assigned to an attribute of a part of the module."""
+        """Set an attribute of a part of the module that a compiled function assigned."""
         written_attributes.set_returned(self, part, name, value)
 
     def _assign(self, name: str, value: Any) -> None:

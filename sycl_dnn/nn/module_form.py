@@ -28,7 +28,7 @@ class Copies:
         self.lent: dict[int, ModuleArray] = {}
 
     def attribute(self, index: int) -> Any:
-        """Return a leaf as lists and objects hold it: what an attribute of a module is, if one."""
+        """Return a leaf as lists and objects hold it: a module's attribute, if it is one."""
         leaf = self.leaves[index]
         if index not in self.attributes or type(leaf) is not dpnp.ndarray:
             return leaf

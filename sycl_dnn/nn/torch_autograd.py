@@ -29,7 +29,7 @@ function = sys.modules[__name__]
 
 
 class Context:
-    """The ``ctx`` of a ``Function``: what its ``forward`` keeps for its ``backward``.
+    """The ``ctx`` of a ``Function``, in which ``forward`` keeps values for ``backward``.
 
     Attributes that are assigned to it are kept, too: arrays, Python values, and tuples, lists and
     dicts of them.
@@ -58,14 +58,14 @@ class Context:
     saved_variables = saved_tensors  # the name in old code
 
     def mark_non_differentiable(self, *outputs: Any) -> None:
-        """Note that these results have no gradient: ``backward`` gets zeros for them."""
+        """Mark results without a gradient: ``backward`` receives zeros for them."""
         self._marked = outputs
 
     def mark_dirty(self, *inputs: Any) -> None:
         """Do nothing: writes to arguments are seen."""
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Do nothing: ``backward`` always gets arrays, zeros for results without a gradient."""
+        """Do nothing: ``backward`` always receives arrays, zeros for results without a gradient."""
 
     def _returned(self, result: Any) -> None:
         results = result if isinstance(result, tuple) else (result,)
@@ -103,7 +103,7 @@ class Function:
 
     @staticmethod
     def setup_context(ctx: Context, inputs: tuple[Any, ...], output: Any) -> None:
-        """Keep what ``backward`` reads, if ``forward`` has no ``ctx``."""
+        """Keep values for ``backward``, if ``forward`` has no ``ctx``."""
         raise NotImplementedError
 
     @staticmethod
@@ -113,12 +113,12 @@ class Function:
 
     @staticmethod
     def backward(ctx: Context, *grads: Any) -> Any:
-        """Return the gradients of the arguments from those of the results."""
+        """Return the gradients of the arguments for the gradients of the results."""
         raise NotImplementedError("Function: a subclass must define backward for its gradient")
 
     @classmethod
     def apply(cls, *args: Any) -> Any:
-        """Return the result of ``forward``, whose gradient is that of ``backward``."""
+        """Return the result of ``forward``, with the gradient that ``backward`` defines."""
         trace = nested_arguments.trace_of_leaves(tree.leaves(args))
         if trace is None:
             with building():
@@ -150,7 +150,7 @@ class Function:
 
     @classmethod
     def _run(cls, *args: Any) -> tuple[Any, tuple[Any, ...]]:
-        """Return the result of ``forward``, and what ``backward`` reads."""
+        """Return the result of ``forward``, and the values for ``backward``."""
         ctx = Context(tuple(isinstance(v, Tensor) and v.is_float for v in args))
         with contextlib.nullcontext() if is_building() else in_torch_manner():
             if cls.setup_context is Function.setup_context:
@@ -204,7 +204,7 @@ def _written(
     name: str, args: Sequence[Any], writes: Sequence[tuple[int, int | None]], result: Any,
     values: Sequence[Any],
 ) -> Any:  # fmt: skip
-    """Write what ``forward`` wrote to its arguments; return its result, with those in it."""
+    """Repeat the writes of ``forward`` to its arguments; return its result, with those in it."""
     results = list(result) if isinstance(result, tuple) else [result]
     for (number, place), value in zip(writes, values, strict=True):
         new = stopped(value) if place is None else results[place]
@@ -215,7 +215,7 @@ def _written(
 
 
 def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
-    """Return ``backward``: what it computes has derivatives here."""
+    """Return ``backward`` unchanged: its computations have derivatives here."""
     return backward
 
 

@@ -259,7 +259,7 @@ class WeightedRandomSampler(_Drawn):
 
 @constructed("utils.data.", **_WORDS)
 class BatchSampler(Sampler):
-    """Batches of what another sampler yields."""
+    """Batches of another sampler's indices."""
 
     def __init__(self, sampler: Any, batch_size: int, drop_last: bool) -> None:
         self.sampler, self.drop_last = sampler, drop_last

@@ -153,7 +153,7 @@ def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bo
 def isin(
     elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False
 ) -> Any:
-    """Whether elements are among those of another array.
+    """Whether elements occur in another array.
 
     Parameters
     ----------

@@ -82,7 +82,7 @@ class Change(NamedTuple):
         return self.name in self.module.__dict__.get("_returned", ())
 
     def declare(self) -> Callable[[], None]:
-        """Let compiled functions refuse to read the attribute; return what undoes it."""
+        """Make compiled functions refuse to read the attribute; return how to undo this."""
         attrs, name = self.module.__dict__, self.name
         before = {n: attrs[n] for n in (name, "_returned") if n in attrs}
         attrs["_returned"] = Returned(attrs.get("_returned", {}))
@@ -141,7 +141,7 @@ class Change(NamedTuple):
 
 
 def _is_settable(value: Any) -> bool:
-    """Whether a value consists of arrays and constants: what holds modules has an identity."""
+    """Whether a value consists of arrays and constants; containers of modules have an identity."""
     kind = type(value)  # the __class__ of a number of the call is float
     if kind in (tuple, list):
         return all(map(_is_settable, value))
@@ -179,7 +179,7 @@ class Watched:
         self._pairs = shared | kept_contents.paired(original, copy) if shared else {}
 
     def _capture_written(self, trace: Any) -> None:
-        """Let the copy hold the values of attributes that functions have assigned before."""
+        """Give the copy the values of attributes that functions have assigned before."""
         parts = map(module_tree.registered_modules, (self.original, self.copy))
         for part, copied_part in zip(*parts, strict=True):
             attrs = copied_part.__dict__
@@ -223,7 +223,7 @@ class Watched:
         ]
 
     def hand_on(self) -> None:
-        """Assign to the outer function's copy what an inner one has assigned to its own.
+        """Repeat the assignments of an inner function's copy on the outer function's.
 
         Raises
         ------
@@ -246,7 +246,7 @@ class Watched:
 
 
 def watch(trace: Any, original: Any, copy: Any, is_captured: bool = False) -> None:
-    """Apply to the module what a function does to the attributes of its copy."""
+    """Apply to the module the changes that a function makes to its copy's attributes."""
     trace.watched.append(Watched(trace, original, copy, is_captured))
 
 
@@ -317,7 +317,7 @@ def _generators(module: Any) -> list[Kept]:
 
 
 def _values_read(module: Any) -> Iterator[Any]:
-    """Yield what code of a module and its parts reads: globals, captured values, attributes."""
+    """Yield values that a module's code reads: globals, captured values, attributes."""
     values = [v for part in module_tree.registered_modules(module) for v in part.__dict__.values()]
     for kind in set(map(type, module_tree.registered_modules(module))):
         values += [v for owner in kind.__mro__ for v in vars(owner).values()]

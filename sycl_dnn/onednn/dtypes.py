@@ -187,7 +187,7 @@ def array_dtype(dtype: str) -> np.dtype:
 
 
 def described_dtype(dtype: str) -> np.dtype:
-    """Return the dtype of arrays that hold what descriptors of ``dtype`` say they hold."""
+    """Return the dtype of the arrays behind descriptors of ``dtype``."""
     return row_of(DATA_TYPES[dtype]).dtype
 
 

@@ -178,7 +178,7 @@ def rotated(x: Any, cos: Any, sin: Any, positions: Any, size: int, is_interleave
 
 @operator("RotaryEmbedding", domain=MICROSOFT)
 def _rotary_of_microsoft(call: Call, x: Any, positions: Any, cos: Any, sin: Any) -> Any:
-    """Rotate as the operator of ai.onnx; a single position is that of the first token."""
+    """Rotate as the operator of ai.onnx; a single position belongs to the first token."""
     if len(positions.shape) < 2:
         n_tokens = x.shape[1] if len(x.shape) == 3 else x.shape[2]
         tokens = F.reshape(positions, (1, 1)) + call.device(np.arange(n_tokens))

@@ -112,7 +112,7 @@ class Part:
         return run.float_dtype, run.queue, contents, shapes
 
     def evaluate(self, run: Evaluation, scope: dict[str, Any]) -> dict[str, Any]:
-        """Compute the nodes in a trace, and return what is read later."""
+        """Compute the nodes in a trace, and return the values that are read later."""
         for node in self.nodes:
             run.evaluate_node(node, scope)
         return {name: opened(scope[name]) for name in self.results}

@@ -16,7 +16,7 @@ _MAX_TURNS = 10_000
 
 
 def _start_turn(call: Call) -> None:
-    """Count a turn of a loop, also of one within another loop."""
+    """Count an iteration of a loop, also of an inner one."""
     call.run.n_turns += 1
     if call.run.n_turns > _MAX_TURNS:
         call.refuse(f"the loops of a call must have at most {_MAX_TURNS} turns")

@@ -29,7 +29,7 @@ class Padded(Delayed):
 
 
 class Dequantized(Delayed):
-    """Integers of 8 bits in a scale; ``zero`` may be None, ``axis`` is that of several scales."""
+    """8-bit integers with a scale; ``zero`` may be None, ``axis`` is for several scales."""
 
     def __init__(self, make: Callable[[], Any], x: Any, scale: Any, zero: Any, axis: int) -> None:
         super().__init__(make)

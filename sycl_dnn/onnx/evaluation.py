@@ -109,7 +109,7 @@ class Evaluation:
         return self._in_trace(array)
 
     def _in_trace(self, array: Any) -> Any:
-        """Return an array as a constant of the trace beside traced values.
+        """Return an array as a constant of the trace if other values are traced.
 
         Functions of constants would otherwise run now, each as a separate program.
         """
@@ -200,7 +200,7 @@ class Evaluation:
 
 @contextlib.contextmanager
 def _name_errors(node: Node) -> Iterator[None]:
-    """Let errors name a node."""
+    """Name the node in errors."""
     try:
         yield
     except UnsupportedOperator:

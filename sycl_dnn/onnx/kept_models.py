@@ -69,7 +69,7 @@ def load(data: Content) -> tuple[ModelFile, Facts] | None:
 
 
 def keep(data: Content, file: ModelFile) -> None:
-    """Store what reading a file gave, if its weights are in it."""
+    """Store the results of reading a file, if its weights are in it."""
     if not (file_name := _name(data)):
         return
     arrays = {**file.parameters, **file.buffers}

@@ -60,7 +60,7 @@ def _matmul_of_bits(
 
 
 def _unpacked(rows: Any, bits: int) -> Any:
-    """Return the numbers (N, K) in bytes (N, K * bits / 8), those of the lowest bits first."""
+    """Return the numbers (N, K) in bytes (N, K * bits / 8), lowest bits first."""
     if bits == 8:
         return rows
     parts = [
@@ -184,7 +184,7 @@ def _multi_head(
     call: Call, q: Any, k: Any = None, v: Any = None, bias: Any = None, mask: Any = None,
     added: Any = None, past_k: Any = None, past_v: Any = None, *rest: Any,
 ) -> Any:  # fmt: skip
-    """Attend over queries, keys and values that are given apart or packed."""
+    """Attend over queries, keys and values that are separate or packed."""
     if any(r is not None for r in rest):
         call.refuse("past_sequence_length and cache_indirection must be absent")
     heads = call.need("num_heads")

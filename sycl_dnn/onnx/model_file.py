@@ -59,7 +59,7 @@ _REFUSALS = (
 
 
 def _start_schemas() -> None:
-    """Let a thread build ONNX's table of operators, which takes 8 ms and not the GIL."""
+    """Build ONNX's table of operators in a thread; that takes 8 ms and does not need the GIL."""
     thread = threading.Thread(target=defs.has, args=("Identity",))
     with contextlib.suppress(RuntimeError):  # the limit of threads
         thread.start()
@@ -410,7 +410,7 @@ def _checked(model: onnx.ModelProto) -> onnx.ModelProto:
 
 @contextlib.contextmanager
 def _some_shape(values: Iterable[onnx.ValueInfoProto]) -> Iterator[None]:
-    """Let values of unknown shape have one, which ONNX's checker demands and exporters omit."""
+    """Add missing shapes of values, which ONNX's checker requires and exporters omit."""
     types = [v.type.tensor_type for v in values if v.type.HasField("tensor_type")]
     unknown = [t for t in types if not t.HasField("shape")]
     for kind in unknown:

@@ -183,7 +183,7 @@ def _along(call: Call, x: Any, axis: int, stretch: Stretch, places: Any, mode: s
 
 
 def _early_rule(call: Call, stretch: Stretch) -> str:
-    """Return the rounding of versions without ``nearest_mode``; that of 10 is ONNX Runtime's."""
+    """Return the rounding of versions without ``nearest_mode``; for 10, ONNX Runtime's."""
     if call.op == "Upsample" or (call.version == 10 and stretch.scale >= 1):
         return "floor"
     return "ceil" if call.version == 10 else "round_prefer_floor"

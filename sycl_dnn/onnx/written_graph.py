@@ -323,7 +323,7 @@ def without_unused(nodes: Sequence[Node], outputs: Sequence[str]) -> list[Node]:
 
 
 def candidates(size: int) -> Iterator[int]:
-    """Yield other sizes to try for a symbol than that of the example."""
+    """Yield other sizes than the example's to try for a symbol."""
     size = max(size, 2)
     yield from (size, 2 * size, 3 * size, size + 1, size + 2)
     if size > 3:

@@ -111,7 +111,7 @@ STOP_GRADIENT = Operation("stop_gradient", _alike, is_flat=True)
 
 
 def _reinterpreted(name: str, result_of: dict[str, str]) -> Operation:
-    """Define an operation that takes the bits of one dtype for another, by that of the operand."""
+    """Define an operation that reinterprets bits as another dtype, by the dtype of the operand."""
 
     def infer(inputs: tuple[Node, ...]) -> tuple[Shape, str]:
         (x,) = inputs

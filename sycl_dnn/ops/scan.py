@@ -43,7 +43,7 @@ def _cumsum_vjp(node: Node, g: Node) -> list[Node]:
 
 
 def _sums_back(factors: Node, g: Node, axis: int, *, is_reversed: bool) -> Node:
-    """Return the gradient of each state of a recurrence: ``g + factor * that of the next``.
+    """Return the gradients of a recurrence's states: ``g[i] + factor * gradient[i + 1]``.
 
     ``factors`` lead to each state, and ``is_reversed`` says of the recurrence which is the first.
     """

@@ -372,7 +372,7 @@ def _border_infer(
 
 
 def _border_vjp(node: Node, g: Node) -> list[Node]:
-    """Add the gradients of padding to those of the elements it repeats, axis by axis."""
+    """Add the gradients of padding to the elements that it repeats, axis by axis."""
     for axis, (before, after) in enumerate(node.attributes["widths"]):
         if before or after:
             n = node.inputs[0].shape[axis]

@@ -447,7 +447,7 @@ class _Update:
 
 
 def _current(master: Any, p: Any) -> Any:
-    """Return the wide copy of a parameter; elements that others wrote since are those written."""
+    """Return the wide copy of a parameter, updated where others have written to the parameter."""
 
     def definition(master: Node, p: Node) -> tuple[Node]:
         wide = cast(p, master.dtype)

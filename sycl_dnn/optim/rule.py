@@ -130,7 +130,7 @@ def in_one_kernel(
 
 
 def arrays_among(**numbers: Any) -> dict[str, Tensor]:
-    """Return those numbers that are arrays: what schedules computed, or the caller gave."""
+    """Return the numbers that are arrays: results of schedules, or from the caller."""
     return {name: value for name, value in numbers.items() if isinstance(value, Tensor)}
 
 

@@ -30,7 +30,7 @@ class Counts:
         return name if name in self._own else None
 
     def of(self, name: str, dtype: str) -> tuple[Any, Any]:
-        """Return the number of steps, and that of a parameter's updates."""
+        """Return the number of steps, and the number of a parameter's updates."""
         return F.astype(self.step, dtype), F.astype(self._own.get(name, self.step), dtype)
 
     def after(self, updated: set[str]) -> dict[str, Any]:

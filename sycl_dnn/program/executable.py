@@ -192,7 +192,7 @@ class Executable:
         return captured == set(range(self.n_given, self._n_arguments))
 
     def give(self, kind: type = object) -> list[Any]:
-        """Let calls pass the captured values of a class; return them in order of the arguments."""
+        """Turn captured values of a class into arguments; return them in that order."""
         given = [value for _, value, _ in self.captured if isinstance(value, kind)]
         self.captured = [c for c in self.captured if not isinstance(c[1], kind)]
         self._find_short_ways()
@@ -273,7 +273,7 @@ class Executable:
         return registers
 
     def submit(self, stream: Any, stages: Sequence[Callable[[], Any]], written: Any = ()) -> None:
-        """Run the stages in order; then, as others may read them before, record what they wrote."""
+        """Run the stages in order; then record their writes, which others may read."""
         try:
             self._submit(stream, stages)
         finally:

@@ -166,7 +166,7 @@ def _mark_constants(graph: Any, node: Any) -> None:
 
 
 def composed(program: Any, missing: dict[Any, str]) -> Any:
-    """Let torch decompose some operators of a program.
+    """Decompose some operators of a program by torch.
 
     Raises
     ------

@@ -36,7 +36,7 @@ _TABLE: dict[str, Callable[..., Any]] = {
 
 
 def row_of(name: str) -> Callable[..., Any] | None:
-    """Return the row of an operator's overload, or that of all overloads."""
+    """Return the row of an operator's overload, or the common row of all overloads."""
     return _TABLE.get(name) or _TABLE.get(name.rpartition(".")[0])
 
 

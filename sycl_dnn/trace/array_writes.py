@@ -22,7 +22,7 @@ def note(*arrays: Any) -> None:
 
 
 def assign(array: Any, values: Any, key: Any = ...) -> None:
-    """Write to elements of an array, and record that, after what another thread read before."""
+    """Write to elements of an array and record it, after earlier reads of another thread."""
     try:
         array[key] = values
     finally:
@@ -30,5 +30,5 @@ def assign(array: Any, values: Any, key: Any = ...) -> None:
 
 
 def watch(spans: WatchedSpans, array: Any) -> None:
-    """Let a write to an array be seen; the caller keeps it alive."""
+    """Report a write to an array, which the caller keeps alive."""
     spans.add(*span(usm_array(array)))

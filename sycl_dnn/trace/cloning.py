@@ -9,7 +9,7 @@ from sycl_dnn.trace import functions, layout
 
 
 def contiguous(x: Any, **named: Any) -> Any:
-    """Return a tensor itself if its elements are contiguous, else what may be a copy of it."""
+    """Return a tensor itself if its elements are contiguous, else possibly a copy."""
     dense = layout.row_major_strides(x.shape)
     if x.strides is not None and all(
         n == 1 or own == other for n, own, other in zip(x.shape, x.strides, dense, strict=True)

@@ -112,7 +112,7 @@ def freeze(array: dpnp.ndarray | Array) -> Frozen:
 
 
 class Passed:
-    """Stands for what a call passes in place of an array that its function captures."""
+    """Represents the value that a call passes in place of an array that its function captures."""
 
     __slots__ = ()
 

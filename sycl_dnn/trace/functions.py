@@ -15,7 +15,7 @@ _methods: dict[str, Any] = {}
 
 
 def provide(layer: ModuleType, *others: ModuleType) -> None:
-    """Use the functions of ``layer`` from now on, and those of other modules that it lacks."""
+    """Use the functions of ``layer`` from now on, and other modules' for those that it lacks."""
     global _layer, _others
     _layer, _others = layer, others
 
@@ -29,7 +29,7 @@ def public_name(name: str) -> str | None:
 
 
 def add_methods(methods: dict[str, Any]) -> None:
-    """Let arrays in modules have more methods of torch's: functions of an array, by name."""
+    """Add methods of torch's to arrays in modules: functions of an array, by name."""
     _methods.update(methods)
 
 

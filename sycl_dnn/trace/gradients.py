@@ -93,7 +93,7 @@ def _is_packed(name: str) -> bool:
 
 
 def gradients_of(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
-    """Record the gradients of an entry's inputs by name, from those of its outputs.
+    """Record the gradients of an entry's inputs by name, from the gradients of its outputs.
 
     What is recorded is on the tape, so it has gradients, too.
 
@@ -158,7 +158,7 @@ rule_for("resampling_backward")(transposed)
 
 
 def separate(tensor: Tensor) -> Tensor:
-    """Return ``alias(tensor)``, whose gradient is that of ``tensor``.
+    """Return ``alias(tensor)``, which shares the gradient of ``tensor``.
 
     Code of the user may write to what it gets, and operands of a sum have one gradient.
     """
@@ -180,7 +180,7 @@ def stop(x: Tensor) -> Tensor:
 def _by_composition(
     trace: Trace, entry: Entry, composed: Composition, grads: Grads, needed: set[str]
 ) -> Grads:
-    """Record the gradients by the entry's rule; theirs are those of the composition."""
+    """Record the gradients by the entry's rule; the composition defines further derivatives."""
     part = trace.tape_part(is_apart=True)
     try:
         input_grads = _by_rule(trace, entry, grads, needed)
@@ -207,7 +207,7 @@ def _distinct(tensors: Mapping[str, Tensor]) -> Grads:
 
 
 def recomputed(trace: Trace, body: Callable[[], Grads], grads: Grads, inputs: Grads) -> Grads:
-    """Record a function once more; return its gradients by input, given those of its results."""
+    """Record a function once more; return its gradients by input for gradients of its results."""
     start, saved = len(trace.tape), trace.training
     trace.training = True  # so that primitives write the workspaces that gradients need
     try:

@@ -118,7 +118,7 @@ def is_channels_last(desc: MemoryDesc) -> bool:
 
 
 def like(desc: MemoryDesc, dtype: str, shape: Sequence[int] | None = None) -> MemoryDesc:
-    """Return a dense descriptor with the axis order of ``desc``, that of a tensor of its kind."""
+    """Return a dense descriptor with the axis order of ``desc``."""
     if dtype in COMPLEX:
         return _like_pairs(desc, dtype, shape)
     dims = desc.dims

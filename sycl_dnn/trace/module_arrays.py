@@ -165,7 +165,7 @@ def _traced(array: Any) -> Any:
 
 
 def _has(tensor: Any, array: Any, name: str) -> bool:
-    """Whether an attribute is that of ``_traced``; an ``Array`` has fewer than traced tensors."""
+    """Whether ``_traced`` has the attribute; an ``Array`` has fewer than traced tensors."""
     return tensor is not None and (tensor is not array.plain or hasattr(tensor, name))
 
 
@@ -218,7 +218,7 @@ def _as_dpnp(name: str) -> Any:
 
 
 def _of_either(name: str) -> Any:
-    """Return a method that is dpnp's, or that of an ``Array`` that has replaced the array."""
+    """Return dpnp's method, or the method of an ``Array`` that has replaced the array."""
     method = getattr(dpnp.ndarray, name)
     return lambda self, *args: (
         method(self, *args)
@@ -425,7 +425,7 @@ class ModuleArray(dpnp.ndarray):  # type: ignore[misc]
 
     @property
     def grad(self) -> None:
-        """None: gradients are what ``grad`` and ``vjp`` return; it can be set to None."""
+        """None, since ``grad`` and ``vjp`` return gradients; it can be set to None."""
         return
 
     @grad.setter
@@ -437,7 +437,7 @@ class ModuleArray(dpnp.ndarray):  # type: ignore[misc]
             )
 
     def represent(self, array: Any) -> None:
-        """Stand for another dpnp array: what replaced this one in the module that has it."""
+        """Represent another dpnp array: the one that replaced this one in its module."""
         if _handed.get(id(self.plain)) is self:
             del _handed[id(self.plain)]
         self.plain = array

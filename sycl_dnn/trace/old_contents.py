@@ -13,7 +13,7 @@ from sycl_dnn.trace.values import Storage, Tensor
 
 
 def set_apart(trace: Any, argument: Tensor) -> None:
-    """Let views of an argument and the tape refer to a copy of what it holds now.
+    """Make views of an argument and the tape refer to a copy of its current contents.
 
     The steps so far read the argument itself, and so does what represents all of it. A copy that
     nothing reads is dropped.

@@ -55,7 +55,7 @@ def array_call(name: str, work: Callable[[], _T], arguments: Sequence[Any], queu
 
 
 def arrays_in(values: Iterable[Any]) -> list[Any]:
-    """Return values, and those of lists among them, in order."""
+    """Return values, with lists among them flattened."""
     flat: list[Any] = []
     for value in values:
         flat += value if isinstance(value, list) else [value]

@@ -440,7 +440,7 @@ class Trace(TraceState):
         return self.capture_as(value, lambda: argument_of(self, value))
 
     def _seed(self, value: Seed) -> Tensor:
-        """Return the tensor of a seed; while a function is repeated, that of the first time."""
+        """Return the tensor of a seed; while a function is repeated, the first run's."""
         if self._repeated is not None:
             tensor = next(self._repeated)
         elif id(value) in self._capture_of:

@@ -17,7 +17,7 @@ class NeedsArrays(TypeError):
 
 
 class NeedsTape(NeedsArrays):
-    """A traced function asks for gradients of what it has done so far, which its trace lacks."""
+    """A traced function asks for gradients of its earlier calls, which its trace lacks."""
 
 
 def value_of(reader: str, tensor: Any, refusal: str) -> Any:
@@ -96,7 +96,7 @@ def refusal(name: str) -> str:
 
 
 def method_of_values(name: str) -> Any:
-    """Return a method of the values, for which what the function did so far is computed."""
+    """Return a method of the values, for which the earlier calls are computed."""
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         value = value_of(name, self, refusal(name))
@@ -248,5 +248,5 @@ class ForeignFunctions:
         return function(*(v.item() if v is others[0] else v for v in inputs))
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        """Raise TypeError that says what to call."""
+        """Raise a TypeError that names the function to call."""
         raise _refusal("numpy", function.__name__)

@@ -26,7 +26,7 @@ class Slice(NamedTuple):
     cuts: tuple[Cut, ...]
 
     def parts(self, gradients: Sequence[Part]) -> list[Part]:
-        """Return gradients of parts of the slice as those of parts of the array."""
+        """Return gradients of parts of the slice as gradients of parts of the array."""
         pairs = [(g, zip(self.cuts, cuts, strict=True)) for g, cuts in gradients]
         return [Part(g, tuple([_composed(*pair) for pair in cuts])) for g, cuts in pairs]
 

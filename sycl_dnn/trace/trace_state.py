@@ -139,7 +139,7 @@ class TraceState:
     batching: Any = None
 
     def contains(self, trace: Any) -> bool:
-        """Whether values of another trace may join those of this one."""
+        """Whether values of another trace may join this one."""
         return False
 
     def __init__(self, engine: _core.Engine, training: bool = False) -> None:
@@ -316,7 +316,7 @@ class TraceState:
         view: Tensor,
         rule: Callable[[Tensor], Tensor] | Slice,
     ) -> Tensor:
-        """Put a view on the tape; ``rule`` maps the gradient of the view to that of ``tensor``.
+        """Put a view on the tape; ``rule`` maps the view's gradient to the gradient of ``tensor``.
 
         A ``functools.partial`` over shapes and similar values can be replayed, a closure cannot.
         """

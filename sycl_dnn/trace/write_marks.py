@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Marks on traced values that tell what a write to them means."""
+"""Marks on traced values that determine the effect of a write."""
 
 from __future__ import annotations
 

@@ -139,7 +139,7 @@ def _compared(
 def _numpy(array: Any) -> np.ndarray:
     wide = array if isinstance(array, dpnp.ndarray) else array.astype("float32")
     values = dpnp.asnumpy(wide)
-    # Differences of booleans are refused, and those of unsigned integers wrap around.
+    # Booleans cannot be subtracted, and unsigned integers would wrap around.
     return values if values.dtype.kind in "fc" else np.asarray(values, np.float64)
 
 

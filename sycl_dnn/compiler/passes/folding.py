@@ -127,7 +127,7 @@ def _fold_links(graph: Graph, node: Node, links: Sequence[_Link]) -> bool:
     draft.labels = []
     last = links[-1].reader
     graph.insert(new, before=last)
-    # Creating a descriptor is slow, so what can be fused afterwards is tried at once.
+    # Creating a descriptor is slow, so steps that can be fused afterwards are tried together.
     further = replace(draft, inputs=dict(draft.inputs), labels=[])
     readers = extended(graph, further, last, node)
     fused = built(graph, further, readers[-1], True, **changes) if readers else Refusal("")

@@ -158,7 +158,7 @@ def _absorbed(graph: Graph, node: Node, readers: Sequence[Node]) -> tuple[Node |
         fused = _relaid_node(graph, node, readers[0])
         if not isinstance(fused, Refusal):
             return fused, 1
-    # Creating a descriptor is slow, so all readers are tried at once before the first alone.
+    # Creating a descriptor is slow, so all readers are tried together before the first alone.
     for n_readers in dict.fromkeys((len(readers), 1)):
         draft, n, refusal = Draft.of(node), 0, None
         while n < n_readers and (refusal := _extend(draft, readers[n])) is None:
@@ -208,7 +208,7 @@ def extended(graph: Graph, draft: Draft, last: Node, node: Node) -> list[Node]:
     """Add the work of the readers of ``last``, the last of a node's draft; return those added."""
     added: list[Node] = []
     for reader in _readers(graph, last):
-        # `_readers` has looked at what comes after the first.
+        # `_readers` has looked at all but the first.
         if is_overwritten(graph, node, reader) or not added and is_overwritten(graph, last, reader):
             break
         if _is_relayout(reader) or _extend(draft, reader) is not None:

@@ -182,7 +182,7 @@ class Units:
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
-        #: By what the steps compute and the views of their arguments.
+        #: By the computations of the steps and the views of their arguments.
         self._known: dict[Any, _Known | None] = {}
         self._held: list[Any] = []
 

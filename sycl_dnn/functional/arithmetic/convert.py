@@ -234,7 +234,7 @@ def _as_running_code_expects(array: Any) -> Any:
     return value
 
 
-#: Dtypes of arrays of Python's numbers, by that of NumPy.
+#: Dtypes of arrays of Python numbers, by NumPy's dtype.
 _OF_PYTHON = {"float64": "float32", "complex128": "complex64"}
 
 

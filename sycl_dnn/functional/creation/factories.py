@@ -162,7 +162,7 @@ def created(
         place = place_of(name, shape, default_queue(device))
         if not policy.current().debug_nans:
             return _created(place, definition.__name__, *values)
-        with policy.using(debug_nans=False):  # a NaN is what the caller asks for
+        with policy.using(debug_nans=False):  # the caller asks for NaN
             return _created(place, definition.__name__, *values)
     check_place(name, trace, device)
     return definition(trace, *values)

@@ -79,7 +79,7 @@ def _eigen(name: str, x: Tensor, uplo: str) -> Eigen:
         if of_vectors is not None:
             gaps = _off_diagonal(sub(columns_of(values), unsqueeze(values, -1)))
             turns = div(skewed(matmul(adjoint(vectors), of_vectors)), gaps)
-            # Phases are arbitrary: what turns a vector into itself is no part of the gradient.
+            # Phases are arbitrary, so the part of the gradient that rotates a vector is removed.
             inner.append(mul(turns, sub(0.5, mul(identity(gaps), 0.5))))
         return {"0": matmul(matmul(vectors, total(inner)), adjoint(vectors))}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The base class of distributions, and what their parameters have in common."""
+"""The base class of distributions, and their common parameters."""
 
 from __future__ import annotations
 

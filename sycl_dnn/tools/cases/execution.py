@@ -38,7 +38,7 @@ def memory(values: np.ndarray, tensor: Tensor, desc: Any, stream: Any) -> Any:
 
 
 def drawn(call: Call, name: str, tensor: Tensor, key: str) -> np.ndarray:
-    """Return the values of an input, rounded to its type; ``key`` determines what is drawn."""
+    """Return the values of an input, rounded to its type; ``key`` seeds random ones."""
     rng = data.generator(key, name)
     filler: Any = data.attribute_values if name.startswith("attr_") else DRIVERS[call.driver].fill
     values = filler(call, name, tensor, rng)
@@ -151,7 +151,7 @@ class Execution:
         return None
 
     def _share(self, name: str, slot: dict) -> bool:
-        """Let the output share the memory of the first input if their layouts are equal."""
+        """Make the output share the memory of the first input if their layouts are equal."""
         first = "diff_dst" if name == "diff_src" else _first_source(self.buffers)
         source = self.buffers.get(first)
         if source is None or source.desc != slot["desc"]:

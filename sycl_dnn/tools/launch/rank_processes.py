@@ -255,7 +255,7 @@ def _first_failure(children: Sequence[Child]) -> Child | None:
 
 
 def _end(children: Sequence[Child], number: int, patience: float) -> None:
-    """Let children end by themselves for a while, then signal them."""
+    """Wait a while for children to end by themselves, then signal them."""
     if not _all_end(children, patience):
         for child in children:
             if child.status() is None:

@@ -25,7 +25,7 @@ from sycl_dnn.tools.cases.storage import INTEGERS, largest
 
 
 def _moved(driver: str, o: dict, params: dict, src: Tensor, dst: Tensor) -> Call:
-    """Return the call of a single-source function whose gradient reads only that of the result."""
+    """Return the call of a single-source function whose gradient reads only the result's."""
     gradients = {"diff_src": src, "diff_dst": Tensor(dst.dims, dst.dtype, src.tag)}
     return in_direction(driver, driver, o, params, {"src": src, "dst": dst}, gradients)
 
