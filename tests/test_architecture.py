@@ -117,7 +117,7 @@ def test_the_package_needs_nothing_of_the_tests():
     assert not {n: m for n, m in roots.items() if n in theirs - sys.stdlib_module_names}
 
 
-def test_no_circles_at_import():
+def test_imports_have_no_cycles():
     arrows = {
         module: {name for name, is_early in imported if is_early and name in PATHS}
         for module, imported in _imports().items()
@@ -197,7 +197,7 @@ def test_every_folder_is_on_the_page():
     assert not {folder for folder in folders if f"`{folder}`" not in PAGE}
 
 
-def test_names_say_the_thing_and_once():
+def test_file_names_are_unique_and_specific():
     names = Counter(module.rsplit(".", 1)[-1] for module, path in PATHS.items()
                     if path.name != "__init__.py")  # fmt: skip
     twice = {name for name, count in names.items() if count > 1} - {"command"}

@@ -6,7 +6,7 @@ import warnings
 
 import dpnp
 import pytest
-from functional.on_device import lacks_float16
+from arithmetic import lacks
 
 import sycl_dnn
 from sycl_dnn import functional as F
@@ -61,5 +61,5 @@ def test_fallback_names_the_dtype_of_results_too(queue, monkeypatch):
         warnings.simplefilter("always")
         F.scaled_dot_product_attention(q, q, q)
     texts = [str(w.message) for w in said if w.category is sycl_dnn.FallbackWarning]
-    assert bool(texts) == lacks_float16(queue)
+    assert bool(texts) == lacks(queue, "f16")
     assert all("no implementation for float16;" in text for text in texts)

@@ -81,7 +81,7 @@ def test_initializers_write_to_chunks_and_views_of_weights():
     assert net.linear.bias.tolist() == [0] * 4
 
 
-def test_what_torch_copies_is_copied():
+def test_functions_that_copy_in_torch_copy():
     torch.set_tensor_methods()
     try:
         x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])

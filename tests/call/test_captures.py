@@ -189,7 +189,7 @@ def in_prelude(ones):
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_what_changed_is_read(name, transform, ones):
+def test_changed_values_are_read(name, transform, ones):
     function, value, *changes = ROWS[name]
     scope = in_prelude(ones)
     f, x = transform(eval(function, scope)), ones(3)
@@ -340,7 +340,7 @@ def test_the_walk_is_as_deep_as_what_is_captured(transform, ones):
     assert transform(function)(ones(1)).tolist() == [3.0]
 
 
-def test_what_installed_packages_read_is_not_followed(tmp_path, monkeypatch):
+def test_reads_of_installed_packages_are_not_followed(tmp_path, monkeypatch):
     (tmp_path / "installed_by_pip").mkdir()
     (tmp_path / "installed_by_pip" / "__init__.py").write_text(
         "held = list(range(100))\n\ndef factor():\n    return getattr(held, 'sum', held[2])\n"

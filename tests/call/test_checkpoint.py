@@ -139,7 +139,7 @@ def test_checkpoint_is_the_identity_outside_of_gradients(operands):
 @pytest.mark.parametrize("before", [lambda x: x, F.tanh])
 @pytest.mark.parametrize("wrapped", ["checkpoint", "custom_vjp"])
 @pytest.mark.sweep(4)
-def test_what_changes_nothing_passes_the_gradient(before, unchanged, wrapped):
+def test_identities_pass_the_gradient(before, unchanged, wrapped):
     x = on_device(np.arange(6.0).reshape(2, 3))
 
     def function(x):

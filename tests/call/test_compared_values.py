@@ -206,7 +206,7 @@ def _settings():
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_what_changed_is_seen(name, queue):
+def test_changes_are_seen(name, queue):
     x = dpnp.ones(3, dtype="f4", sycl_queue=queue)
     function, change = of_texts(*CHANGES[name])
     call = sycl_dnn.compile(function)
@@ -258,7 +258,7 @@ def test_arguments_that_are_equal_but_different(name, queue):
         del second.factor
 
 
-def test_what_holds_no_change_is_traced_once(queue):
+def test_unchanged_objects_are_traced_once(queue):
     x = dpnp.ones(3, dtype="f4", sycl_queue=queue)
     held = (
         ScaledList([1.0]), {"a": {1.0, 2.0}}, collections.OrderedDict(a=1.0), range(3), list[int],

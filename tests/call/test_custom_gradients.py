@@ -195,7 +195,7 @@ def test_forward_may_call_the_function():
         assert gradient(F.ones(2) * 5).tolist() == [15, 15]
 
 
-def test_what_functions_capture_has_no_gradient():
+def test_captured_values_have_no_gradient():
     def loss(w, x):
         @sycl_dnn.custom_vjp
         def scaled(x):

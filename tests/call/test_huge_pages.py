@@ -37,7 +37,7 @@ def test_a_large_copy_of_a_numpy_array_is_in_huge_pages(moved, queue, dtype):
     np.testing.assert_array_equal(result.asnumpy(), values)
 
 
-def test_what_is_converted_or_turned_is_what_dpnp_makes_of_it(moved, queue):
+def test_converted_and_transposed_copies_equal_dpnps(moved, queue):
     values = np.arange(N, dtype="i4").reshape(64, -1)
     converted = sycl_dnn.asarray(values, dtype="f4", sycl_queue=queue)
     turned = sycl_dnn.asarray(values.T, sycl_queue=queue)

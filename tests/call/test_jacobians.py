@@ -115,7 +115,7 @@ def test_modules(wrap, queue, on_device):
     close(dy, np.broadcast_to(0.1 * x.asnumpy().sum(1, keepdims=True) + 0.1, (3, 2)))
 
 
-def test_they_nest(wrap, on_device):
+def test_transforms_nest(wrap, on_device):
     x = on_device(POINT)
 
     def trace_of_hessian(x):

@@ -18,7 +18,7 @@ def _x():
 
 
 @pytest.mark.parametrize("key", KEYS, ids=str)
-def test_items_of_later_runs_are_those_of_the_first(key):
+def test_items_of_later_runs_equal_the_first_runs(key):
     gradient = sycl_dnn.grad(lambda x: (x[key] ** 2).sum())
     expected = np.zeros((3, 4), "f4")
     expected[key] = 2 * dpnp.asnumpy(_x())[key]

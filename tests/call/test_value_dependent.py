@@ -163,7 +163,7 @@ VARYING = {
 
 
 @pytest.mark.parametrize("name", VARYING)
-def test_what_may_vary_is_refused_in_compiled_functions(name, x):
+def test_values_that_may_vary_are_refused_in_compiled_functions(name, x):
     with pytest.raises(TypeError, match="not known while a"):
         sycl_dnn.compile(lambda x: x if (VARYING[name](x) > 0).all() else -x)(x)
 

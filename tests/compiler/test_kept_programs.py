@@ -168,7 +168,7 @@ def harmful(content):
     "change", [lambda content: content[: len(content) // 2], lambda content: b"", harmful],
     ids=["half", "empty", "harmful"],
 )  # fmt: skip
-def test_what_is_not_a_graph_is_ignored(folder, traces, x, monkeypatch, change):
+def test_invalid_files_are_ignored(folder, traces, x, monkeypatch, change):
     check(model(), x)
     kept(monkeypatch, change)
     check(model(), x)

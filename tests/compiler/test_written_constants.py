@@ -284,7 +284,7 @@ def test_writes_of_utilities_to_plain_arrays_are_seen():
 
 @pytest.mark.filterwarnings("ignore:function changed")
 @pytest.mark.parametrize("way", ["compile", "plan"])
-def test_what_a_function_changes_itself_does_not_count(way):
+def test_the_functions_own_changes_cause_no_retrace(way):
     """It runs once, so its counters count once."""
     calls, counted = [], {"calls": 0}
 

@@ -76,7 +76,7 @@ def test_other_dtypes_match_torch(name, dtype, request):
 
 
 @pytest.mark.parametrize("name", [n for n in HERE if INFOS[n].module_error_inputs_func])
-def test_what_torch_refuses_is_refused(name):
+def test_inputs_that_torch_refuses_are_refused(name):
     info = INFOS[name]
     wrong = info.module_error_inputs_func(
         info, device="cpu", dtype=torch.float32, requires_grad=False, training=True

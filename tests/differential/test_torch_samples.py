@@ -81,7 +81,7 @@ def test_samples_have_torchs_results(name, request):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", [n for n in NAMES if infos([n])[0].error_inputs_func])
-def test_what_torch_refuses_is_refused_clearly(name):
+def test_calls_that_torch_refuses_are_refused_clearly(name):
     (info,) = infos([name])
     findings = []
     with warnings.catch_warnings():

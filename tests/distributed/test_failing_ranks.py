@@ -100,7 +100,7 @@ def test_an_absent_rank_is_named_at_the_timeout(case):
 
 
 @needs_oneccl
-def test_of_three_ranks_only_the_missing_one_is_named():
+def test_only_the_missing_rank_of_three_is_named():
     lines = run_ranks(3, "faults.py", "never_comes", 3, "never", status=124)
     named = [line for line in said(lines, "did not end within 3 s: ") if line[0] == "["]
     # The first rank to stop asks rank 0; once rank 0 has stopped, too, others cannot.

@@ -4,6 +4,7 @@
 import threading
 
 import dpnp
+from helpers.in_threads import in_threads
 
 import sycl_dnn
 from sycl_dnn import functional as F
@@ -17,15 +18,11 @@ def main():
     queue.wait()
     ready, results = threading.Barrier(N_THREADS), []
 
-    def work():
+    def work(_):
         ready.wait()
         results.append(F.relu(x))
 
-    threads = [threading.Thread(target=work) for _ in range(N_THREADS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(N_THREADS, work)
     sycl_dnn.synchronize(queue)
     print(sum(bool((dpnp.asnumpy(y) == 1).all()) for y in results))
 

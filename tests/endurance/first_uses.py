@@ -11,6 +11,7 @@ import threading
 import dpctl
 import dpnp
 import numpy as np
+from helpers.in_threads import in_threads
 
 from sycl_dnn import functional as F
 
@@ -40,18 +41,14 @@ def main(*options):
     sys.setswitchinterval(1e-6)
     together, wrong = threading.Barrier(N_THREADS), []
 
-    def run():
+    def run(_):
         for name, call in CALLS.items():
             together.wait()
             actual = dpnp.asnumpy(call(dpnp, F.relu(x)))
             if not np.allclose(actual, expected[name], rtol=1e-4, atol=1e-4):
                 wrong.append(name)
 
-    threads = [threading.Thread(target=run) for _ in range(N_THREADS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(N_THREADS, run)
     print(f"{len(wrong)} wrong {sorted(set(wrong))}")
 
 

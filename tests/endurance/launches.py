@@ -9,11 +9,11 @@ seen to.
 
 import os
 import sys
-import threading
 import time
 from importlib.metadata import files
 
 import numpy as np
+from helpers.in_threads import in_threads
 
 N_THREADS = 8
 
@@ -41,7 +41,7 @@ def main(seconds="40", *options):
     sys.setswitchinterval(1e-6)
     end, counts = time.monotonic() + float(seconds), []
 
-    def run():
+    def run(_):
         count = 0
         while time.monotonic() < end:
             for call in calls:
@@ -49,11 +49,7 @@ def main(seconds="40", *options):
                 count += 1
         counts.append(count)
 
-    threads = [threading.Thread(target=run) for _ in range(N_THREADS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(N_THREADS, run)
     assert "sycl_dnn" not in sys.modules
     print(f"{sum(counts)} calls")
 

@@ -8,11 +8,11 @@ waits. Two processes keep the CPUs busy meanwhile.
 import contextlib
 import subprocess
 import sys
-import threading
 
 import dpctl
 import dpnp
 import numpy as np
+from helpers.in_threads import in_threads
 
 import sycl_dnn
 from sycl_dnn import functional as F
@@ -72,12 +72,7 @@ class Readers:
     def count(self, kind, number):
         """Return the number of wrong reads."""
         self.wrong.clear()
-        threads = [threading.Thread(target=self.work, args=(kind, n, number // N_THREADS))
-                   for n in range(N_THREADS)]  # fmt: skip
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        in_threads(N_THREADS, lambda n: self.work(kind, n, number // N_THREADS))
         assert not self.errors, self.errors
         return len(self.wrong)
 

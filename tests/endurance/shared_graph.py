@@ -4,6 +4,8 @@
 import sys
 import threading
 
+from helpers.in_threads import in_threads
+
 from sycl_dnn import graph as sg
 
 N_THREADS, N_OPS = 4, 60
@@ -17,11 +19,7 @@ def together(*functions):
         barrier.wait()
         results[i] = functions[i]()
 
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(len(functions))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(len(functions), work)
     return results
 
 

@@ -8,6 +8,7 @@ import dpctl
 import dpnp
 import pytest
 from dpctl.utils import SequentialOrderManager
+from helpers.in_threads import in_threads
 
 import sycl_dnn
 from endurance.gate import Gate
@@ -37,11 +38,7 @@ def test_in_order_queue(queue):
 
 def test_each_thread_with_its_own_queue(queue):
     crews = [Crew(Shared(dpctl.SyclQueue(queue.sycl_device), n), N_CALLS) for n in range(4)]
-    threads = [threading.Thread(target=c.work, args=(n,)) for n, c in enumerate(crews)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(4, lambda n: crews[n].work(n))
     assert [(c.wrong, c.errors) for c in crews] == [([], [])] * 4
 
 

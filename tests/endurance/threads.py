@@ -6,6 +6,7 @@ from collections import Counter
 
 import dpctl
 import numpy as np
+from helpers.in_threads import in_threads
 
 from endurance.mixed_calls import Shared
 from sycl_dnn import onednn as dnnl
@@ -47,11 +48,7 @@ class Crew:
 
     def run(self, n_threads):
         """Start all threads and wait for them."""
-        threads = [threading.Thread(target=self.work, args=(n,)) for n in range(n_threads)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        in_threads(n_threads, self.work)
         return self
 
 

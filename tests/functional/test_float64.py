@@ -112,7 +112,7 @@ def _may_refuse(name, queue):
 
 @pytest.mark.sweep(12)
 @pytest.mark.parametrize("share", range(24))
-def test_exact_or_refused(share, queue):
+def test_float64_is_exact_or_refused(share, queue):
     """Many cases in one test, since CPUs refuse nearly all; executing GPUs run a share."""
     for case, check in CHECKED[share::24]:
         _either(lambda case=case, check=check: check(case, queue), _may_refuse(_name(case), queue))

@@ -21,7 +21,7 @@ def test_one_gpu_beside_the_cpu(gpu):
     assert cpu != gpu
 
 
-def test_it_answers_as_a_gpu(gpu):
+def test_the_device_presents_itself_as_a_gpu(gpu):
     assert gpu.backend == dpctl.backend_type.opencl
     assert gpu.vendor.startswith("Intel")
     assert gpu.max_work_group_size == 1024
@@ -41,7 +41,7 @@ def test_doubles_are_a_switch(python):
 
 
 @pytest.mark.parametrize(("kind", "name"), [("xehp", "Xe-HP"), ("none", "no known kind")])
-def test_which_gpu_is_a_choice(kind, name, python):
+def test_the_variable_selects_the_gpu(kind, name, python):
     assert name in python(NAME, EXECUTING_GPU=kind)[0]
 
 

@@ -22,7 +22,7 @@ print(n_built(), np.allclose(grad.asnumpy(), expected, 1e-5))
     assert output(code).split() == ["0", "True"]
 
 
-def test_what_visits_many_elements_is_built():
+def test_kernels_over_many_elements_are_built():
     code = """
 x = array(1000, 1000)
 for _ in range(2):

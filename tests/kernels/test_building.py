@@ -3,7 +3,6 @@
 
 import subprocess
 import sys
-import threading
 import weakref
 from collections import OrderedDict
 from functools import partial
@@ -13,6 +12,7 @@ import dpctl
 import dpnp
 import numpy as np
 import pytest
+from in_threads import in_threads
 
 import sycl_dnn
 from sycl_dnn import _core, errors
@@ -21,10 +21,11 @@ from sycl_dnn import onednn as dnnl
 from sycl_dnn.kernels import building, kept_binaries
 from sycl_dnn.kernels.spirv import Kernel
 
+FOLDER = Path(__file__).parent
 #: A fresh process that starts more builds than it waits for; ``module(n)`` differs by ``n``.
 STARTED = f"""
 import os, sys
-sys.path.insert(0, {str(Path(__file__).parent)!r})
+sys.path[:0] = {[str(FOLDER), str(FOLDER.parent / "helpers")]!r}
 import sycl_dnn
 from test_building import module
 from sycl_dnn import _core
@@ -187,17 +188,9 @@ def test_a_refusal_names_the_kernel_before_anything_runs(queue):
 def test_threads_wait_for_one_build(queue):
     kept, result = [], []
     kernel = launch(build_of(queue, module(5), kept))
-    run_threads(lambda: result.append(filled(queue, kernel)))
+    in_threads(8, lambda _: result.append(filled(queue, kernel)))
     np.testing.assert_array_equal(result, np.full((8, 16), 5, "f4"))
     assert len(kept) == 1
-
-
-def run_threads(work):
-    threads = [threading.Thread(target=work) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
 
 
 #: Three kernels with different names.
@@ -268,7 +261,7 @@ def test_a_file_without_the_kernel_is_not_used(queue, folder, written):
 
 def test_threads_start_the_same_kernels_together(queue, folder, written):
     result = []
-    run_threads(lambda: result.append(values(queue, started(queue, THREE))))
+    in_threads(8, lambda _: result.append(values(queue, started(queue, THREE))))
     assert result == [[1, 2, 3]] * 8
     assert sum(written) == 3
 

@@ -124,7 +124,7 @@ print(len(results) > 2, all((r == results[0]).all() for r in results))
     assert counted(code).split() == ["True", "True"]
 
 
-def test_what_was_built_for_nobody_is_kept_at_exit(tmp_path):
+def test_kernels_that_no_call_used_are_kept_at_exit(tmp_path):
     code = """
 import time, dpnp, sycl_dnn
 import sycl_dnn.functional as F

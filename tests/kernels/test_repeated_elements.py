@@ -104,7 +104,7 @@ def test_an_array_that_was_only_given_an_axis_repeats_nothing(on_queue, shape):
 
 
 @pytest.mark.parametrize("mode", ["replicate", "reflect"])
-def test_an_array_of_which_a_part_repeats_an_element_is_read_as_a_whole(on_queue, mode):
+def test_arrays_that_repeat_elements_in_part_are_read_whole(on_queue, mode):
     """The gradient of the gradient of a border joins an array and repetitions of its border."""
     slope = sycl_dnn.grad(lambda x: (F.pad(x, (0, 2), mode) ** 2).sum())
     x = on_queue(np.arange(1, 4, dtype="f4")[None])

@@ -174,7 +174,7 @@ def test_values_that_are_equal_in_all_rows_are_computed_once(cpu, n, row, dtype)
     [((3, 64, 200), "neg", 16), ((3, 64, 100), "neg", 64), ((3, 64, 200), "cast", 1)]
     + [((3, 63, 200), "neg", 1), ((3, 64, 4100), "neg", 1)],
 )
-def test_what_is_equal_in_neighboring_rows_is_computed_for_columns(sizes, operation, n_rows):
+def test_values_equal_in_neighboring_rows_are_computed_by_column(sizes, operation, n_rows):
     _, n, row = sizes
     schedule, _ = schedule_of(sizes, operation, strides=((row, 0, 1), (n * row, row, 1)))
     assert (schedule.n_rows, schedule.in_columns) == (n_rows, n_rows > 1)

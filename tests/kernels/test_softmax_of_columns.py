@@ -72,7 +72,7 @@ def test_special_values(drawn, on_queue):
     np.testing.assert_allclose(y, expected, atol=1e-6)
 
 
-def test_what_is_kept():
+def test_only_terms_of_a_later_pass_are_kept():
     terms = [Term("max", "float32", (0,), ()), Term("sub", "float32", (0, 1), ()),
              Term("exp", "float32", (2,), ()), Term("sum", "float32", (3,), ()),
              Term("div", "float32", (3, 4), ())]  # fmt: skip

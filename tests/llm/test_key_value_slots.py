@@ -80,7 +80,7 @@ def test_without_room_there_are_no_logits(case, first, length, capacity, n_read)
     ({"cache": 1}, "a pair for each of 2 layers, and slots, got 1 pairs"),
 ])  # fmt: skip
 @pytest.mark.parametrize("way", ["eager", "compiled"])
-def test_what_does_not_fit_is_refused(changed, said, way):
+def test_mismatched_slots_are_refused(changed, said, way):
     net = decoder()
     cache = llm.LanguageModel(net)._generator.new_cache(1, 256)
     given = {"ids": (1, 3), "slots": slots(0, (0,)), "n_read": None} | changed

@@ -103,7 +103,7 @@ def test_layouts_of_operands(layout, drawn):
     _compare(lambda: F.conv2d(dpnp.moveaxis(dpnp.moveaxis(image, 1, -1).copy(), -1, 1), weights))
 
 
-def test_what_is_large_is_left_to_onednn(drawn):
+def test_large_calls_are_left_to_onednn(drawn):
     x, w = drawn(300, 300), drawn(300, 300)
     assert "host" not in _implementations(lambda: F.linear(x, w))
     assert "host" not in _implementations(lambda: F.layer_norm(x, (300,)))

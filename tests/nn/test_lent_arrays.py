@@ -216,7 +216,7 @@ def test_an_attribute_follows_what_data_is_set_to():
     assert str(weight.dtype) == "float64"
 
 
-def test_an_array_is_what_it_was_after_its_attribute_is_bound_anew():
+def test_arrays_are_unchanged_after_their_attribute_is_rebound():
     net = Net("list")
     net.weight = nn.Parameter(F.zeros(3))
     net.load_state_dict(state(5))

@@ -109,7 +109,7 @@ def test_narrow_batch_norms_count_on(dtype):
     assert int(copied.num_batches_tracked) == 2050
 
 
-def test_mode_hyper_parameters_and_captured_values_are_tracked(x):
+def test_mode_hyperparameters_and_captured_values_are_tracked(x):
     class Drop(nn.Module):
         def __init__(self):
             super().__init__()

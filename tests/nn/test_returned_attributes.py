@@ -156,7 +156,7 @@ def _scheduled(net, y):
         (_scheduled, {}, r"Net\.rates must not be assigned to while"),
     ],
 )
-def test_what_would_happen_once_is_refused(step, attributes, words):
+def test_changes_that_would_happen_only_once_are_refused(step, attributes, words):
     net, x = Net(step, **attributes), dpnp.asarray(VALUES)
     before = dict(net.__dict__)
     for function in (net, lambda x: net(x)):

@@ -193,7 +193,7 @@ def test_scattered_diagonals_are_those_of_numpy(offset, queue):
         (lambda a: torch_names.hsplit(a, 2), "hsplit: indices_or_sections must divide 3"),
     ],
 )
-def test_what_cannot_be_computed_is_refused(call, words, queue):
+def test_invalid_arguments_are_refused(call, words, queue):
     with pytest.raises(ValueError, match=words):
         call(dpnp.asarray(A, sycl_queue=queue))
 

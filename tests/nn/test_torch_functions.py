@@ -151,7 +151,7 @@ def test_histograms(options, queue):
     np.testing.assert_allclose(weighted, np.histogram(A, [-1.0, 0.5, 3.0], weights=A)[0])
 
 
-def test_what_has_no_gradient_is_refused(queue):
+def test_missing_gradients_are_refused(queue):
     x = dpnp.asarray(A, sycl_queue=queue)
     with pytest.raises(NotImplementedError, match="eigvals: no gradient"):
         sycl_dnn.grad(lambda x: F.sum(F.real(torch_names.linalg.eigvals(x))))(x)

@@ -334,7 +334,7 @@ def test_results_that_are_the_input_itself_are_apart():
         assert (y.tolist(), z.tolist()) == ([1, 1], [2, 2])
 
 
-def test_what_flatten_was_called_with_is_not_needed():
+def test_writes_after_flatten_do_not_need_its_argument():
     class Net(nn.Module):
         def forward(self, x):
             y = F.relu(F.flatten(x * 1.0, 1), inplace=True)

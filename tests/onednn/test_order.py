@@ -84,7 +84,7 @@ def test_ordered_stream_is_in_sequence_with_dpnp(any_queue):
 
 
 @pytest.mark.slow
-def test_without_order_the_same_chain_goes_wrong(queue):
+def test_the_same_chain_is_wrong_without_order(queue):
     """The negative control: dependencies dropped on an out-of-order queue."""
     assert Chain(queue, ordered=False).wrong() > 0
 

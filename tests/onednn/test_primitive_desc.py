@@ -140,7 +140,7 @@ def test_time_is_not_estimated(engine):
         _ = pd.time_estimate
 
 
-def test_there_are_no_cache_blobs(engine):
+def test_cache_blobs_are_unimplemented(engine):
     with pytest.raises(Unimplemented):
         dnnl.Primitive(matmul(engine)).get_cache_blob()
 

@@ -145,7 +145,7 @@ def test_conditions_on_values_run_node_by_node(parsed):
         np.testing.assert_array_equal(result, [-abs(v) for v in values])
 
 
-def test_what_is_missing_is_named_before_any_run(parsed):
+def test_missing_operators_are_named_before_any_run(parsed):
     model = parsed("g (float[N] x) => (seq(float[N]) y) { y = SequenceConstruct(x) }")
     net = sycl_dnn.onnx.load(model)
     assert any(name.startswith("SequenceConstruct-22") for name in net.missing)

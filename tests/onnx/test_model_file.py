@@ -29,7 +29,7 @@ def external(location, **more):
 
 
 @pytest.mark.parametrize("content", [b"", b"\x00", b"not a model", b"\x08\x0a\x3a\xff\xff"])
-def test_what_is_no_model(content):
+def test_contents_that_are_no_model_are_refused(content):
     with pytest.raises(InvalidArguments, match="must be an ONNX model"):
         load(content)
 
@@ -41,7 +41,7 @@ def test_a_truncated_file(network):
             load(content[:n])
 
 
-def test_what_is_no_source():
+def test_sources_of_another_type_are_refused():
     with pytest.raises(TypeError, match="source must be a path, bytes or a ModelProto, got int"):
         load(3)
 

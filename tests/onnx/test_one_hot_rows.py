@@ -46,7 +46,7 @@ def test_values(parsed, case):
     assert has_product == (case in OTHERS)
 
 
-def test_a_value_that_is_read_otherwise_too(parsed):
+def test_one_hot_values_with_another_reader(parsed):
     result = parsed(f"""g (int64[2, 3] i, float[5, 4] w) => (float[2, 3, 4] y, float[2, 3, 5] c)
         <{VALUES}> {{ c = OneHot(i, n, v) y = MatMul(c, w) }}""")
     given = {"i": np.array([[0, 4, 2], [1, -1, 3]]), "w": np.ones((5, 4), "f4")}

@@ -193,7 +193,7 @@ def test_layers(name):
         (lambda x: F.local_response_norm(x, 3), Z), (lambda x: F.pad(x, (1, 2, 0, -1)), Z),
     ],
 )  # fmt: skip
-def test_what_the_evaluator_lacks(f, x):
+def test_functions_that_the_evaluator_lacks(f, x):
     check(f, x, evaluator=False)
 
 

@@ -42,7 +42,7 @@ def test_parameters_are_parts_of_the_file():
     np.testing.assert_allclose(load(content)(x).asnumpy(), (x @ W @ V)[:, INDICES], 1e-4, 1e-4)
 
 
-def test_what_is_left_out_is_found():
+def test_left_out_values_are_located():
     model = _model(*_tensors(), numpy_helper.from_array(np.ones(3, "f4"), "short"))
     content = model.SerializeToString()
     short, spans = without_values(content, 4096)

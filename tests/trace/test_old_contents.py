@@ -99,7 +99,7 @@ WAYS = {
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", WRITES)
 @pytest.mark.sweep(2)
-def test_what_was_read_before_a_write_keeps_its_values(name, way):
+def test_values_read_before_a_write_are_kept(name, way):
     write, *expected = WRITES[name]
     net = Two(write)
     # The gradient of the weight is the result.

@@ -38,7 +38,7 @@ def check(result, queue, expected):
     np.testing.assert_allclose(result.asnumpy(), expected, rtol=1e-5, atol=1e-5)
 
 
-def test_they_share_a_context_and_are_two_devices(queues):
+def test_two_devices_share_a_context(queues):
     first, second = queues
     assert first.sycl_context == second.sycl_context
     assert first.sycl_device != second.sycl_device

@@ -72,7 +72,7 @@ def test_events_cross_gpus(streams):
     np.testing.assert_array_equal(relay[2].asnumpy(), 4 * VALUES)
 
 
-def test_memory_and_streams_of_the_other_are_refused(streams):
+def test_memory_and_streams_of_the_other_gpu_are_refused(streams):
     first, second = streams
     primitive, args = square(first.engine), arguments(first)
     with pytest.raises(InvalidArguments, match="weights must be in memory of the primitive's"):

@@ -225,7 +225,7 @@ def test_the_first_of_a_chain_is_fused_if_all_are_refused(make, shared):
 
 
 @pytest.mark.parametrize("is_refused", [False, True])
-def test_what_is_folded_and_what_follows_has_one_descriptor(make, shared, is_refused):
+def test_folded_and_following_steps_share_a_descriptor(make, shared, is_refused):
     w, a, b = make(*K3), make(1, 32, 1, 1), make(32, 1, 1)
 
     def function(x):

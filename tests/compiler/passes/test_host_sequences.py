@@ -354,7 +354,7 @@ def test_copies_between_layouts(dtype, on_queue):
     compared(function, x, tolerance={"float32": 1e-6, "float16": 2e-3, "bfloat16": 2e-2}[dtype])
 
 
-def test_it_runs_in_the_thread_of_the_caller_if_nothing_precedes(on_queue):
+def test_a_first_sequence_runs_in_the_callers_thread(on_queue):
     w, x = on_queue(9, 9) / 4, on_queue(3, 9)
     compiled = sycl_dnn.compile(lambda x: F.linear(F.relu(F.linear(x, w)), w))
     expected = dpnp.asnumpy(compiled(x))
@@ -366,7 +366,7 @@ def test_it_runs_in_the_thread_of_the_caller_if_nothing_precedes(on_queue):
 
 
 @pytest.mark.parametrize("is_in_order", [True, False])
-def test_it_waits_for_what_precedes(is_in_order, on_queue):
+def test_a_sequence_waits_for_earlier_work(is_in_order, on_queue):
     device = on_queue(1).sycl_device
     queue = dpctl.SyclQueue(device, property=["in_order"] if is_in_order else [])
     large = dpnp.asarray(RNG.random((700, 700), "f4"), sycl_queue=queue)

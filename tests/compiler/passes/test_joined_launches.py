@@ -110,7 +110,7 @@ def test_values_and_places_of_groups_of_items_are_apart():
         assert np.count_nonzero(found) == 2
 
 
-def test_what_waits_for_a_copy_is_joined_with_what_does_not(queue):
+def test_launches_that_wait_for_a_copy_are_joined_with_others(queue):
     sizes = (300_000, 310_001, *[60_000] * 5)
     xs = [normal(queue, n, seed=n) for n in sizes]
     rows = compiled_twice(lambda *xs: [F.sum(F.square(x)) for x in (*xs[:2], F.cat(xs[2:]))], *xs)
@@ -119,7 +119,7 @@ def test_what_waits_for_a_copy_is_joined_with_what_does_not(queue):
     assert sums[0].startswith("joined_")
 
 
-def test_what_depends_on_each_other_stays_in_order(queue):
+def test_dependent_launches_stay_in_order(queue):
     x = normal(queue, 40)
 
     def function(x):

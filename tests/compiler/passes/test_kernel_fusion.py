@@ -142,7 +142,7 @@ def test_reductions_of_the_same_elements_are_one_pass(dim, queue):
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
-def test_values_in_between_are_rounded_as_apart(dtype, queue):
+def test_intermediate_values_are_rounded_as_in_separate_calls(dtype, queue):
     x = F.astype(normal(queue, 5, 33), dtype)
     (fused, actual), (apart, expected) = compiled_twice(
         lambda x: F.sum(F.sin(F.exp(x) + x) * 3.0, -1).astype("float32"), x

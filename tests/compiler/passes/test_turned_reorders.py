@@ -86,7 +86,7 @@ def test_a_strided_source_and_a_part_of_the_result(queue):
     ("shape", "perm"),
     [((40, 50), (1, 0)), ((400_000, 3), (1, 0)), ((64, 64, 128), (1, 0, 2)), ((0, 64), (1, 0))],
 )
-def test_what_is_left_to_onednn(shape, perm, queue):
+def test_copies_that_are_left_to_onednn(shape, perm, queue):
     a = RNG.standard_normal(shape).astype("f2")
     x = sycl_dnn.asarray(a, sycl_queue=queue)
     turned = _turned(perm)
@@ -94,6 +94,6 @@ def test_what_is_left_to_onednn(shape, perm, queue):
     assert not _kernels(turned, x)
 
 
-def test_it_can_be_switched_off(queue):
+def test_turned_copies_can_be_switched_off(queue):
     x = sycl_dnn.asarray(RNG.standard_normal((1024, 512)).astype("f2"), sycl_queue=queue)
     assert not _kernels(_turned((1, 0), passes={"turn_copies": False}), x)

@@ -4,10 +4,11 @@ from contextlib import nullcontext
 import dpnp
 import numpy as np
 import pytest
+from arithmetic import lacks
 from functional.case import Case, Spec
 from functional.checks import checked
 from functional.named import of_words
-from functional.on_device import lacks_float16, to_device
+from functional.on_device import to_device
 from functional.torch_functions import of_torch
 
 import sycl_dnn
@@ -116,7 +117,7 @@ def test_float16_converts_with_one_warning(queue, monkeypatch):
     monkeypatch.setattr(policy, "_warned", set())
     sycl_dnn.cache.clear()
     x = to_device(np.array([[1.0, 2.0], [0.0, 1.0]]), "float16", queue)
-    with pytest.warns(sycl_dnn.FallbackWarning) if lacks_float16(queue) else nullcontext():
+    with pytest.warns(sycl_dnn.FallbackWarning) if lacks(queue, "f16") else nullcontext():
         actual = F.matmul(F.add(x, x), x)
     assert actual.dtype == np.float16
     assert actual.tolist() == [[2.0, 8.0], [0.0, 2.0]]

@@ -153,7 +153,7 @@ def test_indices_are_not_copied_by_dpnp(queue):
 @pytest.mark.parametrize("shape", [(2, 3, 11), (2, 3, 9, 7), (1, 2, 5, 6, 6)])
 @pytest.mark.parametrize("kw", [{}, {"stride": 1, "padding": 1}, {"dilation": 2, "stride": 1}])
 @pytest.mark.sweep(4)
-def test_of_several_nan_the_last_is_taken(shape, kw):
+def test_the_last_of_several_nan_is_the_maximum(shape, kw):
     """As in torch: indices and gradients are those of a window's last NaN."""
     rng, rank = np.random.default_rng(3), len(shape) - 2
     x = rng.standard_normal(shape).astype("f4")

@@ -10,8 +10,6 @@ import numpy as np
 from functional.case import Case, Spec, filled, numpy_arguments, specs_of
 
 import sycl_dnn
-from sycl_dnn import onednn as dnnl
-from sycl_dnn.errors import Unimplemented
 
 
 def to_device(values: np.ndarray, dtype: str, queue: Any, layout: str = "plain") -> Any:
@@ -87,14 +85,3 @@ def flat(value: Any) -> list[Any]:
     if isinstance(value, (list, tuple)):
         return [leaf for v in value for leaf in flat(v)]
     return [] if value is None else [value]
-
-
-def lacks_float16(queue: Any) -> bool:
-    """Whether the queue's device computes float16 in float32, as most CPUs do."""
-    d = dnnl.MemoryDesc((16,), dnnl.data_type.f16)
-    add = dnnl.algorithm.binary_add
-    try:
-        dnnl.binary(dnnl.Engine(queue), algorithm=add, src0=d, src1=d, dst=d)
-    except Unimplemented:
-        return True
-    return False

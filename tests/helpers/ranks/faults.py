@@ -88,27 +88,28 @@ def refused_by_oneccl(group, x):
     print("nothing but NaN", flush=True)
 
 
+def reduce_and_wait(group, x):
+    dist.all_reduce(x)
+    synchronize(group.queue)
+
+
 def killed(group, x):
     if group.rank == 1:
         os.kill(os.getpid(), signal.SIGKILL)
-    dist.all_reduce(x)
-    synchronize(group.queue)
+    reduce_and_wait(group, x)
 
 
 def killed_later(group, x):
     """Not compared, since the collective itself waits."""
     if group.rank == 1:
         time.sleep(1)
-        os.kill(os.getpid(), signal.SIGKILL)
-    dist.all_reduce(x)
-    synchronize(group.queue)
+    killed(group, x)
 
 
 def stopped(group, x):
     if group.rank == 1:
         os.kill(os.getpid(), signal.SIGSTOP)
-    dist.all_reduce(x)
-    synchronize(group.queue)
+    reduce_and_wait(group, x)
 
 
 def never_comes(group, x):
@@ -125,15 +126,13 @@ def late(group, x):
 def raises(group, x):
     if group.rank == 1:
         raise ValueError("an error of the program's own")
-    dist.all_reduce(x)
-    synchronize(group.queue)
+    reduce_and_wait(group, x)
 
 
 def out_of_memory(group, x):
     if group.rank == 1:
         dpnp.empty(1 << 55, dtype="uint8", sycl_queue=group.queue)
-    dist.all_reduce(x)
-    synchronize(group.queue)
+    reduce_and_wait(group, x)
 
 
 def interrupted(group, x):

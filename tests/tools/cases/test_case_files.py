@@ -38,7 +38,7 @@ WORDS = {
 
 
 @pytest.mark.parametrize(("text", "found"), WORDS.values(), ids=WORDS)
-def test_words(text, found):
+def test_words_of_a_file(text, found):
     assert words(text) == found
 
 
@@ -141,7 +141,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("text", "message"), WRONG.values(), ids=WRONG)
-def test_what_cannot_be_read_has_a_place(text, message):
+def test_errors_name_the_file_and_line(text, message):
     with pytest.raises(CaseError) as caught:
         lines(text)
     assert str(caught.value).startswith(message)

@@ -38,7 +38,7 @@ def test_variants_change_one_thing():
     assert len({v.case.line for v in variants(provided)}) == len(variants(provided))
 
 
-def test_what_is_varied():
+def test_variants_are_listed_by_their_change():
     found = lines(CONV)
     assert found["sizes rounded up to 16"].endswith('g2mb2ic32ih9oc32kh3_n"odd"')
     assert found["without groups"].endswith(' mb2ic6ih9oc10kh3_n"odd"')

@@ -90,7 +90,7 @@ threading.Event().wait()
 
 
 @pytest.mark.slow
-def test_one_that_fails_ends_all_and_gives_the_status(tmp_path):
+def test_a_failing_rank_ends_all_and_determines_the_status(tmp_path):
     status, out, err = run(tmp_path, FAILS, "-n", "2")
     assert status == 7
     assert err.splitlines()[-1] == "launch: rank 1 ended with 7: the reason"

@@ -62,7 +62,7 @@ def test_misses_of_both_caches(ones):
 
 
 @pytest.mark.parametrize("wait", [False, True])
-def test_values_are_the_same(timed, wait):
+def test_profiles_do_not_change_values(timed, wait):
     rng = np.random.default_rng(3)
     x = dpnp.asarray(rng.standard_normal((2, 8, 12, 12)).astype("f4"), sycl_queue=timed)
     w = dpnp.asarray(rng.standard_normal((8, 8, 3, 3)).astype("f4"), sycl_queue=timed)
@@ -90,7 +90,7 @@ def test_clocks(ones):
         assert run.submitted <= run.started <= run.finished
 
 
-def test_nothing_outside_of_the_block(ones):
+def test_nothing_is_recorded_outside_of_the_block(ones):
     x = ones(4, 4)
     F.tanh(x)
     with sycl_dnn.profile() as p:
