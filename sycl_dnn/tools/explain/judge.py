@@ -65,7 +65,7 @@ def _about_impl(answer: Answer) -> list[str]:
     notes = []
     if answer.state == "ref":
         wraps = "wraps the" if not answer.impl.startswith(("ref", "ocl:ref")) else "is the"
-        notes.append(f"slow: {answer.impl} {wraps} reference implementation, made to be right")
+        notes.append(f"slow: {answer.impl} {wraps} reference implementation")
     if answer.state == "simple":
         notes.append(f"{answer.impl} has straightforward loops, compiled and parallel")
     if answer.first.scratchpad >= _LARGE:
