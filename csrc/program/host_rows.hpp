@@ -51,7 +51,7 @@ struct host_rows {
     void (*gru)(const float *of_input, const float *of_state, const float *bias, const float *state,
                 int64_t n, float *y);
 
-    // An element-wise algorithm of oneDNN, or one of a row with another; null if it is another one.
+    // An element-wise algorithm of oneDNN, or one of a row with another; null for other algorithms.
     // That of relu and another row has its slopes there.
     using function = void (*)(float *y, int64_t n, float alpha, float beta);
     using combination = void (*)(float *y, const float *x, int64_t n);

@@ -128,7 +128,7 @@ void begin(const work_ptr &work) {
     if (!is_given_to_thread(work)) build(work);
 }
 
-// What keeps the bytes of modules, by what compiles them: nobody may ask for these. Under the GIL;
+// By work: what stores the bytes of its modules; no request may wait for them. Under the GIL;
 // never destroyed.
 std::map<work_ptr, py::object> &unkept() {
     static auto *instance = new std::map<work_ptr, py::object>;

@@ -92,7 +92,7 @@ def scalar_of(tensor: Tensor) -> float | None:
 
 
 def chain_on(node: Node, name: str) -> Chain | Refusal:
-    """Return the chain of operations that a node applies to input ``name``, or why it is none."""
+    """Return the operations that a node applies to input ``name``, or why they are no chain."""
     maker = _MAKERS.get(node.row)
     if maker is None or not node.has_dst:
         return Refusal(f"{node.row} is not element-wise")

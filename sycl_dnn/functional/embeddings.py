@@ -211,7 +211,7 @@ def _numbers_of_bags(offsets: Node, size: int) -> Node:
 
 
 def _maxima_between(rows: Node, index: Node, offsets: Node, n_bags: int, padding: Any) -> Node:
-    """Return the maxima of listed bags (B, D), read from the first row that has one; 0 for none."""
+    """Return the maxima of listed bags (B, D), each from its first row; 0 for empty bags."""
     n, shape = rows.shape[0], (n_bags, rows.shape[1])
     bags = _numbers_of_bags(offsets, n)
     if padding is not None:

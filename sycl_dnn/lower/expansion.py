@@ -78,7 +78,7 @@ def joined(results: Sequence[Node]) -> list[Node]:
 
 
 def _joined_parts(result: Node) -> Node | None:
-    """Return the concatenation of arrays that are placed in zeros and added; None if it is none."""
+    """Return a sum of arrays placed in zeros as their concatenation; None if it is no such sum."""
     casts, node = [], result
     while node.operation is CAST:
         casts.append(node.dtype)

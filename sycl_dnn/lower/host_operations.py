@@ -249,7 +249,7 @@ def _interpreted(node: Node, factor: int) -> Operation | None:
     """Return a kernel as an operation; None if it is large, or cannot be interpreted."""
     n_visited = node.primitive.n_visited if launches_of(node.primitive) else 0
     n_visited = -(-n_visited // min(factor, _FACTOR_OF_KERNELS))
-    # Of a large kernel, nobody else may need the module.
+    # Nothing else may need the module of a large kernel.
     module = module_of(node.primitive) if 0 < n_visited <= MOST_VISITED else None
     recipe = recipe_of(node.primitive)
     if module is None or recipe is None or not _is_brief(module, n_visited):

@@ -32,7 +32,7 @@ _origins: weakref.WeakKeyDictionary[Any, _Origin] = weakref.WeakKeyDictionary()
 
 
 def is_copy(module: Any) -> bool:
-    """Whether objects of a module may lead to another one, from which it was copied."""
+    """Whether objects of a module may lead to the module from which it was copied."""
     return _origins.get(module, _NONE).is_copy
 
 

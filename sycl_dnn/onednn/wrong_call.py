@@ -252,7 +252,7 @@ def _wrong_value(name: str, p: Parameter, value: Any) -> Exception:
 def _problem(
     name: str, overloads: list[list[Parameter]], args: tuple[Any, ...], named: Mapping[str, Any]
 ) -> Exception | None:
-    """Describe what is wrong with a call, by the first of equally close overloads."""
+    """Describe the fault of a call, by the first of equally close overloads."""
     parameters = overloads[0]
     names = [p.name for p in parameters]
     for key in named:

@@ -76,7 +76,7 @@ def _nextafter_vjp(node: Node, g: Node) -> Sequence[Node]:
     return where(is_equal, zero, g), where(is_equal, g, zero)
 
 
-#: The next number toward another one; ``step`` is that of the bits.
+#: The next number toward another; ``step`` is added to the bits.
 NEXTAFTER = Operation(
     "nextafter", lambda inputs, *, step: ops.ADD.infer(inputs), ops.summed(_nextafter_vjp),
     definition=_nextafter,

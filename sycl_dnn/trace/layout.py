@@ -143,7 +143,7 @@ def strides_of(desc: MemoryDesc, dtype: str, rank: int) -> Shape:
 
 
 def dtype_of(desc: MemoryDesc, like: str) -> str:
-    """Return the dtype of a copy with a descriptor, which shows some dtypes as another one."""
+    """Return the dtype of a copy with a descriptor, which shows some dtypes as others."""
     is_same = like in COMPLEX or DATA_TYPES.get(like) == desc.data_type
     return str(like) if is_same else NAMES[desc.data_type]
 

@@ -42,7 +42,7 @@ for name, body in BODIES.items():
 
 @pytest.fixture(scope="module")
 def grown():
-    """MB that 100 steps add after 50, by what is created at each step."""
+    """MB that 100 steps add after the first 50, by the objects that each step creates."""
     # glibc raises its mmap threshold once an array is freed, and then puts arrays of 4 MB on the
     # heap, whose gaps grow to 8 of them. A fixed threshold maps each separately and frees it at
     # once.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trees: what is a container, structures, paths, errors."""
+"""Trees: kinds of containers, structures, paths, errors."""
 
 from __future__ import annotations
 

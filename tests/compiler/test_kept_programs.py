@@ -150,7 +150,7 @@ def test_without_a_folder_models_are_traced(monkeypatch, traces, x):
 
 
 def kept(monkeypatch, change):
-    """Change what is read from the disk."""
+    """Change the binaries that are read from the disk."""
     load = kept_binaries.load
 
     def changed(name):

@@ -100,7 +100,7 @@ def _layer(layer: Any) -> Any:
 
 
 def _in(value: Any, dtype: torch.dtype) -> Any:
-    """Return nested arguments with floating-point tensors, and their dtypes, in another one."""
+    """Return nested arguments with floating-point tensors, and their dtypes, in another dtype."""
 
     def leaf(v: Any) -> Any:
         if isinstance(v, torch.Tensor) and v.is_floating_point():

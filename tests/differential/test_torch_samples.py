@@ -30,7 +30,7 @@ DTYPES = ("float32", "bfloat16", "float16", "float64", "complex64", "int64", "in
 #: Where each function is also called as a method, and compiled.
 MORE = ("float32", "bfloat16", "int64")
 NAMES = [name_of(info) for info in infos() if function_of(info) is not None]
-#: Errors that say what is refused.
+#: Errors by which the package refuses a call.
 CLEAR = (TypeError, ValueError, NotImplementedError, sycl_dnn.Unimplemented)
 
 
@@ -42,7 +42,7 @@ def _text(error, dtype):
 
 
 def _finding(sample, call):
-    """Return what is wrong about a call of a sample, or None."""
+    """Return how a call of a sample differs from torch's, or None."""
     try:
         native, is_refused = sample.torch_call(), False
     except Exception:  # noqa: BLE001 - torch has no such kernel

@@ -111,7 +111,7 @@ def _in_torch_manner(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _mapped(value: Any, leaf: Callable[[Any], Any]) -> Any:
-    """Return nested arguments with ``leaf`` of what is not a list, a tuple, a dict or a slice."""
+    """Return nested lists, tuples, dicts and slices with ``leaf`` applied to everything else."""
     if isinstance(value, dict):
         return {k: _mapped(v, leaf) for k, v in value.items()}
     if isinstance(value, slice):

@@ -25,7 +25,7 @@ def drawn(draw):
 
 
 def retensored(call, change):
-    """A call with ``change(name, tensor)`` for each tensor, in its forward call as well."""
+    """A call with ``change(name, tensor)`` for each tensor, also those of its forward call."""
     tensors = {name: change(name, tensor) for name, tensor in call.tensors.items()}
     return replace(call, tensors=tensors, forward=call.forward and retensored(call.forward, change))
 

@@ -76,7 +76,7 @@ def drawn(rng):
 
 
 def assert_close(actual, expected, kind, operand, axis, eps):
-    """Compare; of places, compare what is there, since rounding may decide between two."""
+    """Compare; for indices, compare the values there, since rounding may decide between two."""
     if kind in ("argmax", "argmin"):
         actual, expected = (
             np.take_along_axis(operand, at.reshape(np.expand_dims(at, axis).shape

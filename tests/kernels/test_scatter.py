@@ -26,7 +26,7 @@ CASES = {
 
 
 def _reference(into, values, index, axis, put):
-    """Write values into an array where an index says; what is outside is left out."""
+    """Write values into an array at an index; positions outside are skipped."""
     into, places = into.copy(), list(np.ogrid[tuple(slice(n) for n in values.shape)])
     places[axis] = index
     *places, values = np.broadcast_arrays(*places, values)

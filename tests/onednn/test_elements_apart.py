@@ -165,7 +165,7 @@ def test_a_pool_gradient_with_gaps_is_refused(engine):
         )  # fmt: skip
 
 
-#: By row: what takes its first tensor to lie like another one, and the output that shows it.
+#: By row: a call that takes its first tensor to have another's layout, and the wrong output.
 MISREAD = {
     "layer-norm-apart": (layer_norm, "dst"),
     "softmax-gradient-apart": (softmax_gradient, "diff_src"),

@@ -24,7 +24,7 @@ import onnx.backend.test
 from sycl_dnn.errors import UnsupportedOperator
 from sycl_dnn.onnx.backend import Backend
 
-#: Cases whose expected values nobody else can have, and why.
+#: Cases whose expected values no other implementation can have, and why.
 NOT_COMPARABLE = {
     "bernoulli": "NumPy's random numbers",
     "training_dropout_default": "NumPy's random numbers",

@@ -224,7 +224,7 @@ CASES = {
     "softshrink": (lambda x: a.SOFTSHRINK(x, bound=0.2) * x, APART),
     "threshold": (lambda x: a.THRESHOLD(x, bound=0.1, value=3.0) * x, APART),
 }  # fmt: skip
-#: Covered by the cases of what they are a part of, or with nothing to differentiate.
+#: Covered by cases of operations that contain them, or with nothing to differentiate.
 WITHOUT_A_CASE = {
     "averages",
     "summands",

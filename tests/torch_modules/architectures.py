@@ -86,7 +86,7 @@ def made(library, name, size, seed=0):
 
 
 def without_chance(net):
-    """Switch off what is random in training."""
+    """Switch off random operations of training."""
     for part in net.modules():
         if isinstance(part, torch.nn.modules.dropout._DropoutNd) or hasattr(part, "drop_prob"):
             part.__dict__.update(dict.fromkeys({"p", "drop_prob"} & set(vars(part)), 0.0))

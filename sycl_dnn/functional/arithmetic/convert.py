@@ -230,7 +230,7 @@ def _as_running_code_expects(array: Any) -> Any:
         return in_manner(array)
     value = trace.capture(array)
     if isinstance(getattr(value, "marks", None), OfCapture):
-        value.marks = []  # a new array: writes to it reach nobody else
+        value.marks = []  # a new array: writes to it change no other
     return value
 
 

@@ -71,7 +71,7 @@ def _is_depthwise(x: Tensor, weights: Tensor) -> bool:
 
 
 def _turned(trace: Trace, entry: Entry, dy: Tensor) -> Tensor | None:
-    """Return the gradient of the source as a convolution with turned weights; None if it is none.
+    """Return the gradient of the source as a convolution with turned weights; or None.
 
     oneDNN's gradients of dilated depthwise convolutions take ten times as long.
     """

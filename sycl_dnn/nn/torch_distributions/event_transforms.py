@@ -65,7 +65,7 @@ class Transform:
         return with_methods(y)
 
     def inverted(self, y: Any) -> Any:
-        """Return what has the image ``y``."""
+        """Return the inverse image of ``y``."""
         x_last, y_last = self._last
         y = plain(y)
         return with_methods(x_last if y_last is not None and y is y_last else self._inverse(y))
@@ -208,7 +208,7 @@ class ComposeTransform(Transform):
         return x
 
     def inverted(self, y: Any) -> Any:
-        """Return what has the image ``y``."""
+        """Return the inverse image of ``y``."""
         for part in reversed(self.parts):
             y = part.inverted(y)
         return y

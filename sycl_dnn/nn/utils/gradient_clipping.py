@@ -111,7 +111,7 @@ def norm_of(gradients: list[Any], structure: tree.Structure, norm_type: float = 
 @compile
 def _norm(arrays: list[Any], norm_type: float) -> Any:
     wide = [F.astype(g, "float32") for g in arrays]
-    # The number of nonzero norms depends on what they are of.
+    # Norm 0 counts the nonzero norms: those of whole arrays, not of rows.
     rows = [in_rows(g) if norm_type else in_rows(g, math.prod(g.shape)) for g in wide]
     norms = [F.norm(g, norm_type, tuple(range(1, g.ndim))) for g in rows]
     return F.norm(F.cat(norms), norm_type)
