@@ -17,9 +17,9 @@ from sycl_dnn.call.call_plan import call_plan_of, numbered
 from sycl_dnn.call.placed_call import PlacedCall
 from sycl_dnn.call.recorded_calls import HeldPlan
 from sycl_dnn.onednn import dtypes
-from sycl_dnn.trace import allocation, nested_arguments
+from sycl_dnn.trace import allocation, functions, layout, nested_arguments
 from sycl_dnn.trace.array import Array, wrapped
-from sycl_dnn.trace.module_arrays import depths, in_manner
+from sycl_dnn.trace.module_arrays import depths, in_manner, plain
 from sycl_dnn.trace.values import Tensor
 
 _CARRIED = dtypes.CARRIED
@@ -103,11 +103,7 @@ class Pullback:
             raise ExecutionPlacementError(
                 "pullback: dy must be on the queue of the function's arrays"
             )
-        if array.strides == tensor.strides:
-            return array
-        copy = allocation.blank_of(tensor).new(self._queue)
-        allocation.wrap(copy)[...] = allocation.wrap(array)
-        return copy
+        return array if array.strides == tensor.strides else _in_layout_of(tensor, array)
 
     def _number(self, value: float, tensor: Tensor) -> Any:
         check_seed(value, tensor)
@@ -119,6 +115,18 @@ class Pullback:
 
         array = asarray([value], dtype=tensor.dtype, sycl_queue=self._queue)
         return allocation.reshaped(array.get_array(), tensor.shape)
+
+
+def _in_layout_of(tensor: Tensor, array: Any) -> Any:
+    """Return a copy of a usm_ndarray in the layout of a tensor."""
+    if not layout.is_dense(tensor.desc):  # a result that is a view of the caller's
+        copy = allocation.blank_of(tensor).new(array.sycl_queue)
+        allocation.wrap(copy)[...] = allocation.wrap(array)
+        return copy
+    order = sorted(range(tensor.ndim), key=lambda axis: -tensor.strides[axis])
+    permuted = wrapped(array, tensor.dtype).transpose(*order)
+    copy = plain(functions.copied(permuted, is_row_major=True))
+    return copy.transpose(*sorted(range(tensor.ndim), key=order.__getitem__)).get_array()
 
 
 class Differential(HeldPlan):

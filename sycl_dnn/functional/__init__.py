@@ -163,7 +163,7 @@ from sycl_dnn.functional.creation.random_numbers import (
     randperm,
 )
 from sycl_dnn.functional.embeddings import embedding, embedding_bag, one_hot
-from sycl_dnn.functional.index import selected
+from sycl_dnn.functional.index import keys_with_arrays, selected
 from sycl_dnn.functional.index.gathering import (
     gather,
     index_put,
@@ -340,7 +340,9 @@ from sycl_dnn.functional.vision.grids import affine_grid, grid_sample
 from sycl_dnn.lower import dense_copies
 from sycl_dnn.trace import functions
 
-functions.provide(sys.modules[__name__], arrangement, selected, slice_gradients, dense_copies)
+functions.provide(
+    sys.modules[__name__], arrangement, selected, slice_gradients, dense_copies, keys_with_arrays
+)
 docstring_examples.attach(globals())
 
 for _function in filter(inspect.isfunction, list(globals().values())):

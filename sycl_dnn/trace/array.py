@@ -253,7 +253,7 @@ class Array(Reductions, Operators):
     take = _of_bits("take")
 
     def __getitem__(self, key: Any) -> Array:
-        return Array(self.data[self._checked_key(key)], self.dtype)
+        return Array(functions.items_of(self.data, self._checked_key(key)), self.dtype)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if not isinstance(value, Array) or value.dtype != self.dtype:

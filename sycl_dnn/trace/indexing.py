@@ -119,7 +119,8 @@ def _places(mask: Any) -> Sequence[Any]:
         mask = value_of("index", mask, _BOOL)
     if not mask.ndim:
         raise TypeError("index: a mask must have axes, got an array of one element")
-    return (np if isinstance(mask, np.ndarray) else dpnp).nonzero(mask)
+    is_numpy = isinstance(mask, np.ndarray)
+    return np.nonzero(mask) if is_numpy else functions.nonzero(mask, as_tuple=True)
 
 
 def _check_masks(shape: tuple[int, ...], items: Sequence[Any]) -> None:

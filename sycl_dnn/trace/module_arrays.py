@@ -367,7 +367,7 @@ class ModuleArray(dpnp.ndarray):  # type: ignore[misc]
 
     @_or_traced("__getitem__")
     def __getitem__(self, key: Any) -> Any:
-        return with_methods(self.plain[self._key(key)])
+        return with_methods(functions.items_of(self.plain, self._key(key)))
 
     @_or_traced("__setitem__")
     def __setitem__(self, key: Any, value: Any) -> None:

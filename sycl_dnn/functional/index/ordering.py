@@ -20,6 +20,7 @@ from sycl_dnn.functional.arithmetic.operands import (
     not_an_array,
 )
 from sycl_dnn.functional.index.gathering import gathered
+from sycl_dnn.functional.index.keys_with_arrays import items_of
 from sycl_dnn.functional.reduction.extremes import ValuesAndIndices
 from sycl_dnn.functional.shape.arrangement import expand
 from sycl_dnn.functional.shape.reshaping import check_axis, checked_int
@@ -456,4 +457,6 @@ def masked_select(input: Tensor, mask: dpnp.ndarray) -> Tensor:
     if str(mask.dtype) != "bool":
         raise TypeError(f"masked_select: mask must be an array of bool, got {mask.dtype}")
     shape = broadcast_shape(input.shape, mask.shape)
-    return expand(input, shape)[expand(mask, shape)]
+    x, chosen = expand(input, shape), expand(mask, shape)
+    is_plain = type(x) is type(chosen) is dpnp.ndarray
+    return items_of(x, chosen) if is_plain else x[chosen]
