@@ -17,7 +17,6 @@ from sycl_dnn._dpnp import address, array_in, asnumpy
 from sycl_dnn.onednn import dtypes, mapping
 from sycl_dnn.trace import (
     allocation,
-    array_writes,
     foreign_arrays,
     functions,
     stored_arrays,  # noqa: F401
@@ -258,7 +257,7 @@ class Array(Reductions, Operators):
     def __setitem__(self, key: Any, value: Any) -> None:
         if not isinstance(value, Array) or value.dtype != self.dtype:
             value = functions.asarray(value, self.dtype, sycl_queue=self.sycl_queue)
-        array_writes.assign(self.data, value.data, self._checked_key(key))
+        functions.put_items(self.data, value.data, self._checked_key(key))
 
     def _checked_key(self, key: Any) -> Any:
         if self.dtype in dtypes.PACKED:

@@ -371,7 +371,7 @@ class ModuleArray(dpnp.ndarray):  # type: ignore[misc]
 
     @_or_traced("__setitem__")
     def __setitem__(self, key: Any, value: Any) -> None:
-        array_writes.assign(self.plain, plain(value), self._key(key))
+        functions.put_items(self.plain, plain(value), self._key(key))
 
     def __getattr__(self, name: str) -> Any:
         is_own = name.startswith("_") or name in ("plain", "owners")

@@ -39,10 +39,32 @@ def test_items_are_those_of_numpy(dtype, queue, limit):
         np.testing.assert_array_equal(actual, values[key], str(key))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "int8", "complex64", "bfloat16"])
+def test_writes_are_those_of_numpy(dtype, queue):
+    values = (np.arange(60).reshape(3, 4, 5) % 13).astype("f4" if dtype == "bfloat16" else dtype)
+    for key in [*KEYS, (1, slice(1, 3)), (..., 2), (_EVERY, None, 1)]:
+        x = F.asarray(values, dtype, sycl_queue=queue)
+        x = x if dtype == "bfloat16" else handed(x)
+        items = [dpnp.asarray(i, sycl_queue=queue) if hasattr(i, "shape") else i for i in key]
+        expected = values.copy()
+        for factor in (1, 2):  # an array, and a number
+            new = (
+                np.arange(expected[key].size).reshape(expected[key].shape) % 7 if factor == 1 else 9
+            )
+            expected[key] = new
+            given = dpnp.asarray(new, dtype="f4", sycl_queue=queue) if factor == 1 else new
+            given = given.astype(dtype) if dtype in ("int8", "complex64") and factor == 1 else given
+            x[tuple(items)] = given
+            actual = dpnp.asnumpy(x.astype("float32") if dtype == "bfloat16" else x)
+            np.testing.assert_array_equal(actual, expected, str(key))
+
+
 def test_indices_out_of_range_and_masks_of_other_sizes_are_refused(queue, limit):
     x = handed(dpnp.ones((3, 4), sycl_queue=queue))
     for key in ([3], [-4], (slice(None), [0, 4]), ([0, 1], [1, -5])):
         with pytest.raises(IndexError, match=r"index: -?\d is out of range for axis \d of size"):
             x[key]
+        with pytest.raises(IndexError, match=r"index: -?\d is out of range for axis \d of size"):
+            x[key] = 1.0
     with pytest.raises(IndexError, match="a mask must have the sizes of its axes"):
         x[dpnp.ones(4, dtype=bool, sycl_queue=queue)]
