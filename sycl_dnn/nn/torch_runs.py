@@ -76,8 +76,9 @@ def unique_consecutive(
     x = F.reshape(input, (-1 if input.size else 0,)) if dim is None else F.movedim(input, dim, 0)
     n = x.shape[0]
     if n:
-        rows = F.reshape(x, (n, x.size // n))
-        differs = F.any(F.ne(F.narrow(rows, 0, 1, n - 1), F.narrow(rows, 0, 0, n - 1)), 1)
+        differs = F.ne(F.narrow(x, 0, 1, n - 1), F.narrow(x, 0, 0, n - 1))
+        if x.ndim > 1:
+            differs = F.any(F.reshape(differs, (n - 1, x.size // n)), 1)
         is_first = F.cat([F.ones(1, dtype="bool", device=x.device), differs])
     else:
         is_first = F.zeros(0, dtype="bool", device=x.device)

@@ -120,7 +120,16 @@ def _places(mask: Any) -> Sequence[Any]:
     if not mask.ndim:
         raise TypeError("index: a mask must have axes, got an array of one element")
     is_numpy = isinstance(mask, np.ndarray)
-    return np.nonzero(mask) if is_numpy else functions.nonzero(mask, as_tuple=True)
+    return places_of(mask) if is_numpy else functions.nonzero(mask, as_tuple=True)
+
+
+def places_of(values: np.ndarray) -> list[np.ndarray]:
+    """Return the indices along each axis, as ``np.nonzero``, which is slow for several axes."""
+    rest, indices = np.flatnonzero(values), []
+    for n in reversed(values.shape[1:]):
+        before, rest = rest, rest // max(n, 1)
+        indices.append(before - rest * n)
+    return [rest, *reversed(indices)]
 
 
 def _check_masks(shape: tuple[int, ...], items: Sequence[Any]) -> None:

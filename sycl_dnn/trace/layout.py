@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from sycl_dnn._core import MemoryDesc, data_type, format_kind
 from sycl_dnn._core import canonical_strides as canonical
-from sycl_dnn.onednn.dtypes import COMPLEX, DATA_TYPES, NAMES
+from sycl_dnn.onednn.dtypes import COMPLEX, DATA_TYPES, NAMES, bits_of
 
 Shape = tuple[int, ...]
 
@@ -104,8 +104,8 @@ def is_dense(desc: MemoryDesc) -> bool:
     n = 1
     for size in desc.dims:
         n *= size
-    itemsize = max(desc.get_size() // max(n, 1), 1) if n else 1
-    return n == 0 or desc.extent == n * itemsize
+    name = NAMES.get(desc.data_type)
+    return n == 0 or (name is not None and 8 * desc.extent == n * bits_of(name))
 
 
 def is_channels_last(desc: MemoryDesc) -> bool:

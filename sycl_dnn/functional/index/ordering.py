@@ -47,6 +47,7 @@ from sycl_dnn.ops.creation import iota
 from sycl_dnn.ops.selection import SCATTER_TO_ZEROS, pad
 from sycl_dnn.ops.shape import SUM, broadcast_to
 from sycl_dnn.trace.array import Array
+from sycl_dnn.trace.indexing import places_of
 from sycl_dnn.trace.pointwise import zeros
 from sycl_dnn.trace.steps import OnHost
 from sycl_dnn.trace.values import Tensor
@@ -408,22 +409,13 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     if numbers is dpnp:
         found = tuple([p.astype("int64", copy=False) for p in dpnp.nonzero(x)])
         return found if as_tuple else dpnp.stack(found, axis=1)
-    places = _places(values)
+    places = places_of(values)
     if as_tuple:
         return tuple(arrays_like(x, places))
     result = dpnp.empty((len(places[0]), x.ndim), dtype="int64", sycl_queue=x.sycl_queue)
     for axis, place in enumerate(places):
         host_view(result.get_array())[:, axis] = place
     return result
-
-
-def _places(values: np.ndarray) -> list[np.ndarray]:
-    """Return the indices along each axis, as ``np.nonzero``, which is slow for several axes."""
-    rest, indices = np.flatnonzero(values), []
-    for n in reversed(values.shape[1:]):
-        rest, index = np.divmod(rest, n)
-        indices.append(index)
-    return [rest, *reversed(indices)]
 
 
 def masked_select(input: Tensor, mask: dpnp.ndarray) -> Tensor:
