@@ -90,7 +90,8 @@ void multiply_rows(const operation &o, const Product &p, float *const *arrays, c
 // A product by panels of columns, whose weights stay in the cache of a processor: of few rows, so
 // that there are parts for two threads.
 void multiply_panels(const operation &o, const Product &p, float *const *arrays, const float *src) {
-    const int64_t width = p.rows < 4 ? 64 : 256, rows_of_line = p.rows < 48 ? 4 : 12;
+    const int64_t width = p.rows < 4 ? 64 : 256;
+    const int64_t rows_of_line = p.rows < 48 ? 4 : p.rows < 192 ? 12 : 24;
     const int64_t n_panels = std::max<int64_t>(1, p.n / width);
     const int64_t n_lines = (p.rows + rows_of_line - 1) / rows_of_line;
     const int64_t work = std::min(p.rows, rows_of_line) * std::min(p.n, width) * p.k;

@@ -32,10 +32,16 @@ struct job {
     void (*call)(const void *, int64_t);
     const void *of;
     int64_t n;
-    std::atomic<int64_t> next{0};
+    std::atomic<int64_t> n_taken{0};
 
-    void take_parts() {
-        for (int64_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < n;) call(of, i);
+    // One thread takes the first parts, the other the last ones: so each has in its cache what it
+    // wrote in the operation before.
+    bool takes_one() { return n_taken.fetch_add(1, std::memory_order_relaxed) < n; }
+    void take_first() {
+        for (int64_t i = 0; takes_one(); ++i) call(of, i);
+    }
+    void take_last() {
+        for (int64_t i = n; takes_one();) call(of, --i);
     }
 };
 
@@ -69,7 +75,7 @@ inline void pause() {
 
 void help(state &s) {
     s.is_inside = true;
-    if (job *j = s.current) j->take_parts();
+    if (job *j = s.current) j->take_last();
     s.is_inside = false;
 }
 
@@ -164,7 +170,7 @@ void SecondThread::run(int64_t n, function call, const void *of) {
     second_thread::job j{call, of, n};
     s.current = &j;
     second_thread::has_session = false;  // parts of parts are the caller's
-    j.take_parts();
+    j.take_first();
     second_thread::has_session = true;
     s.current = nullptr;
     for (int looks = 0; s.is_inside; ++looks)

@@ -18,7 +18,13 @@ pytestmark = pytest.mark.cpu  # host tasks are for CPUs
 RNG = np.random.default_rng(11)
 
 
-@pytest.mark.parametrize("sizes", [(1, 1, 1), (1, 5, 3), (2, 16, 17), (5, 63, 64), (9, 100, 129)])
+SIZES = [
+    *[(1, 1, 1), (1, 5, 3), (2, 16, 17), (5, 63, 64), (9, 100, 129)],
+    *[(14, 20, 48), (13, 7, 40), (50, 9, 72), (23, 33, 90)],
+]
+
+
+@pytest.mark.parametrize("sizes", SIZES)
 def test_products_of_any_size(sizes, on_queue):
     rows, k, n = sizes
     first, second = (on_queue(n, k) / k, on_queue(n)), on_queue(4, n) / n
