@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <sycl/sycl.hpp>
@@ -80,6 +81,10 @@ class Kernel {
 
   private:
     using interpreter_ptr = std::shared_ptr<const SpirvInterpreter>;
+    // Of large kernels, by their number: what runs them first, if that takes no longer than a
+    // build.
+    static std::map<size_t, interpreter_ptr> interpreted_nevertheless(
+        const std::vector<Kernel *> &kernels, const std::vector<size_t> &large);
     // What runs each kernel first; null if the driver does, which is told to
     // build it, and if they will run again, a little later also the others.
     static std::vector<interpreter_ptr> first_runs(const std::vector<Kernel *> &kernels,

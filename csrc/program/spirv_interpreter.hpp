@@ -29,6 +29,8 @@ class SpirvInterpreter {
     void run(const std::vector<uint64_t> &words, size_t n_groups) const;
 
     bool is_exact() const { return exact; }
+    // Instructions times elements.
+    size_t cost(size_t n_visited) const { return code.size() * n_visited; }
     // Whether a kernel that visits so many elements takes no longer than its launch; no more than a
     // guess from the size of the module, which counts loops once.
     bool is_brief(size_t n_visited) const;

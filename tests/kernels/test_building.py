@@ -7,6 +7,7 @@ import weakref
 from collections import OrderedDict
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import dpctl
 import dpnp
@@ -18,7 +19,7 @@ import sycl_dnn
 from sycl_dnn import _core, errors
 from sycl_dnn import functional as F
 from sycl_dnn import onednn as dnnl
-from sycl_dnn.kernels import building, kept_binaries
+from sycl_dnn.kernels import building, kept_binaries, launching
 from sycl_dnn.kernels.spirv import Kernel
 
 FOLDER = Path(__file__).parent
@@ -310,6 +311,17 @@ def test_opencl_c_is_built_when_a_kernel_is_used(queue, folder, written):
     forget()
     assert values(queue, started(queue, dict.fromkeys(kernels, OPENCL_C))) == [1, 2]
     assert written == [1]
+
+
+def test_opencl_c_is_begun_while_a_function_is_traced(queue, folder, monkeypatch):
+    found, trace = [], SimpleNamespace(engine=SimpleNamespace(sycl_queue=queue))
+    monkeypatch.setattr(building, "_found", lambda q, s, b: (found.append(s), ("", b""))[1])
+    kernels = [
+        launching.kernel_of(trace, source, "ones", (), 1, 1)
+        for source in (building.Module("ones", lambda: module(1, "ones")), OPENCL_C + "\n\n")
+    ]
+    assert found == [OPENCL_C + "\n\n"]
+    assert values(queue, {"ones": kernels[1]}) == [1]
 
 
 def test_opencl_c_is_not_linked_with_other_modules(queue, folder, written):

@@ -140,12 +140,23 @@ def test_a_bound_plan_builds_in_its_second_call():
     assert counted(code) == "0 1"
 
 
-def test_large_arrays_and_functions_of_the_driver_are_built_at_once():
+def test_very_large_arrays_and_functions_of_the_driver_are_built_at_once():
     code = """
 F.exp(dpnp.ones(1 << 21, dtype="f4")); print(n_built())
+F.log1p(dpnp.ones(1 << 24, dtype="f4")); print(n_built())
 F.lgamma(x); print(n_built())
 """
-    assert counted(code).split() == ["1", "2"]
+    assert counted(code).split() == ["0", "1", "2"]
+
+
+def test_large_kernels_of_a_program_count_together():
+    code = """
+x = dpnp.ones(1 << 23, dtype="f4")
+F.log1p(x); print(n_built())
+sycl_dnn.compile(lambda x: (F.asin(x), F.sum(F.erfinv(x)), F.mean(F.atan2(x, x))))(x)
+print(n_built() > 0)
+"""
+    assert counted(code).split() == ["0", "True"]
 
 
 def test_kernels_that_visit_many_elements_of_small_arrays_are_built_at_once():

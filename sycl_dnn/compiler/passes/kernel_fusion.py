@@ -76,8 +76,8 @@ class Group:
         self.nodes = {node: None for unit in units for node in unit.nodes}
         self.written = {t.storage: t for unit in units for t in unit.outputs.values()}
         forms = [unit.form for unit in units]
-        self.is_pointwise = all([form.is_pointwise for form in forms])
-        self.is_aligned = all([form.is_aligned for form in forms])
+        self.is_pointwise = all(form.is_pointwise for form in forms)
+        self.is_aligned = all(form.is_aligned for form in forms)
         first = next((form for form in forms if form.axes is not None), forms[0])
         self.axes, self.shape, self.kept = first.axes, first.shape, first.kept
 
@@ -153,7 +153,7 @@ class Fusion:
         if not unsteady.isdisjoint([t.storage for t in unit.outputs.values()]):
             return False
         read = [t.storage for t in unit.inputs.values() if t.storage in unsteady]
-        is_own = all([storage.argument is None for storage in read])
+        is_own = all(storage.argument is None for storage in read)
         return is_own and not any(map(self._graph.is_locked, unit.nodes))
 
     def _joined(self, before: Group, after: Group) -> Group | None:
@@ -233,7 +233,7 @@ class Fusion:
     ) -> bool:
         graph = self._graph
         return not graph.is_inner(storage) or any(
-            [r not in nodes and r not in after for r in graph.readers_of(storage)]
+            r not in nodes and r not in after for r in graph.readers_of(storage)
         )
 
     def _anchor_of(self, group: Group) -> int | None:
@@ -374,7 +374,7 @@ def _redirected(tensor: Tensor, replacements: dict[Storage, tuple[Tensor, Tensor
 
 def _are_edges(before: Group, after: Group) -> bool:
     """Whether ``after`` reads the results of ``before`` only element by element."""
-    if not any([storage in before.written for storage, _ in after.around.reads]):
+    if not any(storage in before.written for storage, _ in after.around.reads):
         return True
     for unit in after.units:
         for value, tensor in unit.inputs.items():
@@ -393,7 +393,7 @@ def _is_same(a: Tensor, b: Tensor) -> bool:
     if a.offset != b.offset or a.dtype != b.dtype:
         return False
     triples = zip(a.shape, a.strides, b.strides, strict=True)
-    return a.strides == b.strides or all([n == 1 or s == t for n, s, t in triples])
+    return a.strides == b.strides or all(n == 1 or s == t for n, s, t in triples)
 
 
 def _in_frame(group: Group, other: Group) -> Group:
@@ -406,7 +406,7 @@ def _in_frame(group: Group, other: Group) -> Group:
     tried: set[Any] = set()
     for like in other.whole():
         frame = like.shape, like.strides
-        if frame not in tried and all([unit.has_frame(like) for unit in group.units]):
+        if frame not in tried and all(unit.has_frame(like) for unit in group.units):
             moved = Group([unit.in_frame(like) for unit in group.units], group.anchor)
             moved.around = group.around
             return moved
