@@ -9,7 +9,6 @@ with their results, which `Captures` repeats and compares: by identity, constant
 
 from __future__ import annotations
 
-import array
 import contextvars
 import enum
 import functools
@@ -46,7 +45,6 @@ _SEQUENCES: tuple[type, ...] = (
 _MAPPINGS = (dict, types.MappingProxyType)
 _NUMBERS = (int, float, complex)
 _IDENTICAL = (type, types.ModuleType, enum.Enum)
-_BUFFERS = (bytearray, array.array, memoryview)
 _IGNORED_METHODS = frozenset(
     ("__init__", "__new__", "__repr__", "__str__", "__init_subclass__", "__del__", "__reduce__")
 )
@@ -300,14 +298,22 @@ class _Walk:
         elif isinstance(value, np.ndarray):
             read = np.ndarray.tolist if value.dtype.hasobject else np.ndarray.tobytes
             self._read(read, value, read(value))
-        elif isinstance(value, _BUFFERS):
-            self._read(bytes, value, bytes(value))
+            if kind is not np.ndarray:  # such as a masked array
+                self._instance(value, kind)
+        elif _is_buffer(value):
+            self._read(_bytes_of, value, _bytes_of(value))
         elif isinstance(value, weakref.ref):
             self._read(kind.__call__, value, value())
         elif isinstance(value, contextvars.ContextVar):
             self._read(_content_of_variable, value, _content_of_variable(value))
+        elif kind in _BY_NAMES:
+            arguments = value.__reduce__()[1]
+            self.names.update(n for v in arguments if isinstance(v, str) for n in v.split("."))
+            self._items(arguments)
         elif kind in _PARTS:
-            self._items([getattr(value, name) for name in _PARTS[kind]])
+            parts = [getattr(value, name) for name in _PARTS[kind]]
+            if not isinstance(parts[0], types.ModuleType):  # that of a built-in function
+                self._items(parts)
         elif is_library(kind.__module__) and hasattr(value, "__wrapped__"):
             self._items([value.__wrapped__, vars(value).get("rule")])  # that of ``custom_vjp``
         elif "guarded_by_identity" not in vars(kind):  # what it counts changes no program
@@ -399,6 +405,8 @@ class _Walk:
     def _attributes(self, attrs: Mapping[str, Any], extra_names: Iterable[str] = ()) -> None:
         """Read the named attributes of an object; others of these names may be added."""
         names = self.names.union(extra_names)
+        if ANY in names:
+            names.update(n for n in attrs if not n.startswith("__"))
         for name in sorted(names.intersection(attrs)):
             self._read(attrs.__getitem__, name, attrs[name])
         self.reads.append((attrs.keys().isdisjoint, names.difference(attrs), True))
@@ -452,10 +460,26 @@ def _content_of_variable(variable: contextvars.ContextVar[Any]) -> Any:
     return variable.get(_ABSENT)
 
 
+def _is_buffer(value: Any) -> bool:
+    """Whether an object is memory: of ctypes, array, mmap and others."""
+    try:
+        memoryview(value).release()
+    except Exception:
+        return False
+    return True
+
+
+def _bytes_of(value: Any) -> bytes:
+    with memoryview(value) as content:
+        return content.tobytes()
+
+
 def _attribute(name: str, value: Any) -> Any:
     return getattr(value, name, _ABSENT)
 
 
+#: Objects that read attributes whose names they hold.
+_BY_NAMES = (operator.attrgetter, operator.methodcaller)
 #: Attributes through which an object of Python's own leads to others.
 _PARTS: dict[type, tuple[str, ...]] = {
     types.MethodType: ("__func__", "__self__"),

@@ -26,6 +26,8 @@ _BY_NAME = frozenset(
 )  # fmt: skip
 #: Names of functions that read variables by names in strings.
 _BY_TEXT = frozenset(("eval", "exec", "globals"))
+#: Names of functions that import modules by names in strings.
+_IMPORTING = frozenset(("__import__", "import_module"))
 #: Stands for the names of all attributes.
 ANY = "*"
 _LIBRARIES = frozenset(sys.stdlib_module_names) - {"__main__", "this"} | {"sycl_dnn"}
@@ -60,6 +62,8 @@ class CodeFacts:
             texts = [v for v in code.co_consts if isinstance(v, str)]
             self.chains.update((word,) for text in texts for word in re.findall(r"\w+", text))
             self.names.add(ANY)
+        if not _IMPORTING.isdisjoint(code.co_names):
+            self._imports |= {(0, v, ()) for v in code.co_consts if isinstance(v, str) and v}
         instructions = [i for i in dis.get_instructions(code) if i.opname not in _IGNORED]
         for number, instruction in enumerate(instructions):
             if instruction.opname in _GLOBALS:

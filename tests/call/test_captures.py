@@ -22,7 +22,9 @@ from sycl_dnn.call.captures import Captures
 
 #: What the functions of the rows find among their globals; ``x`` is three ones, as ``W``.
 PRELUDE = """
-import contextvars, enum, functools, os, types
+import contextvars, ctypes, enum, functools, importlib, mmap, operator, os, sys, types
+
+import numpy as np
 from collections import namedtuple
 from operator import attrgetter
 
@@ -102,6 +104,11 @@ def by_imported_environment(x):
 
 factors, table, variable = {"a": 1.0}, Table([1.0]), contextvars.ContextVar("v", default=1.0)
 get, first, values = factors.get, [1.0].__getitem__, factors.values()
+memory, number, masked = mmap.mmap(-1, 8), ctypes.c_double(1.0), np.ma.array([1.0, 2.0])
+memory[0] = 1
+named, gain_name = attrgetter("w"), "gain"
+settings = types.ModuleType("settings_of_a_test")
+settings.value, sys.modules[settings.__name__] = 1.0, settings
 append, appended = (lambda a: (a.append, a))([1.0])
 layer, net, size, mode = Layer(W), Net([Layer(W), Layer(W)]), Size(2.0, [1.0]), Mode.PLAIN
 """
@@ -151,6 +158,15 @@ ROWS = {
     "the environment of a module imported inside": (
         "by_imported_environment", 3, ("os.environ['SCALE_OF_TEST'] = '2'", 6),
         ("del os.environ['SCALE_OF_TEST']", 3)),
+    "objects that hold names of attributes": (
+        "lambda x: F.sum(x * named(layer) * float(operator.attrgetter(gain_name)(Layer)))", 3,
+        ("layer.w = layer.w * 2", 6), ("Layer.gain = 3.0", 18)),
+    "memory of Python's own": (
+        "lambda x: F.sum(x * memory[0] * number.value * float(masked.sum()))", 9,
+        ("memory[0] = 2", 18), ("number.value = 3.0", 54), ("masked.mask = [True, False]", 36)),
+    "modules imported by name": (
+        "lambda x: F.sum(x * importlib.import_module('settings_of_a_test').value)", 3,
+        ("settings.value = 2.0", 6)),
     "context variables": ("lambda x: F.sum(x * variable.get())", 3, ("variable.set(2.0)", 6)),
     "cached properties": (
         "lambda x: F.sum(x * table.total)", 3, ("table = Table([2.0, 3.0])", 15),
