@@ -113,7 +113,8 @@ _LINES: dict[str, dict[str, str]] = {
         "as_strided": "arrays share no storage that strides could read: x.unfold, F.narrow, "
         "F.diagonal, F.take of flat indices",
         **dict.fromkeys(
-            ("igamma", "igammac"), "scipy.special.gammainc and gammaincc of x.asnumpy()"
+            ("gammainc", "gammaincc", "igamma", "igammac"),
+            "scipy.special.gammainc and gammaincc of x.asnumpy()",
         ),
     },
     "sycl_dnn": {
@@ -133,7 +134,8 @@ _LINES: dict[str, dict[str, str]] = {
 
 def hint(where: str, name: str) -> str:
     """Return the end of a message, ``; `` and what to write for a name of torch; else ''."""
-    line = _LINES[where].get(name)
+    # Most functions of torch are methods of its tensors, too.
+    line = _LINES[where].get(name) or (_LINES["torch"].get(name) if where == "array" else None)
     return "" if line is None else f"; {line}"
 
 

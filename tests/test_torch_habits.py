@@ -8,7 +8,9 @@ import pytest
 import sycl_dnn
 from sycl_dnn import data, nn, optim
 from sycl_dnn import functional as F
+from sycl_dnn.nn import torch_names
 from sycl_dnn.optim import schedules
+from sycl_dnn.trace.module_arrays import with_methods
 
 OPTIMIZERS = [
     n for n in optim.__all__
@@ -54,6 +56,8 @@ ROWS = [
     (lambda: nn.FractionalMaxPool2d(3), AttributeError, "nn.AdaptiveMaxPool2d"),
     (lambda: nn.LinearCrossEntropyLoss(3, 2), AttributeError, "F.cross_entropy(F.linear("),
     (lambda: data.DataLoader(X, 32), AttributeError, "or torch_names.utils.data"),
+    (lambda: with_methods(X).as_strided((2,), (1,)), AttributeError, "x.unfold"),
+    (lambda: torch_names.special.gammainc(X, X), AttributeError, "scipy.special.gammainc"),
     (lambda: sycl_dnn.utils, AttributeError, "sycl_dnn.data.Batches"),
     (lambda: nn.Linear(1, 1).zero_grad(), AttributeError, "value_and_grad"),
     (lambda: sycl_dnn.compile(lambda x: F.sum(x).backward())(X), TypeError, "value_and_grad"),

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from sycl_dnn import _torch_habits
 from sycl_dnn import functional as F
 from sycl_dnn.nn import torch_special
 from sycl_dnn.nn.torch_docstrings import described
@@ -168,7 +169,10 @@ class _Special:
     expit, gammaln, psi = (staticmethod(f) for f in (F.sigmoid, F.lgamma, F.digamma))
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(torch_special if hasattr(torch_special, name) else F, name)
+        for owner in (torch_special, F):
+            if hasattr(owner, name):
+                return getattr(owner, name)
+        raise _torch_habits.missing("torch", "torch_names.special", name)
 
 
 special = _Special()
