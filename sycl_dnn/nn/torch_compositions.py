@@ -16,6 +16,7 @@ import numpy as np
 import sycl_dnn
 from sycl_dnn import functional as F
 from sycl_dnn._dpnp import array_maker, view
+from sycl_dnn.call.operation import named
 from sycl_dnn.functional.shape import arrangement
 from sycl_dnn.nn.torch_docstrings import described
 from sycl_dnn.onednn import dtypes
@@ -58,6 +59,10 @@ def _check_rank(name: str, rank: int, **arguments: Any) -> None:
 # --- Arrays and facts about them
 
 
+@described(
+    "array (*)", types="``data`` is none of these.", notes="",
+    data="array, traced value, numpy.ndarray, number or list", device="ignored for arrays",
+)  # fmt: skip
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
     """Return an array, with torch's methods in a traced function; convert numbers and lists."""
     if not hasattr(data, "shape") or isinstance(data, np.ndarray):
@@ -116,9 +121,9 @@ def _at_least(rank: int) -> Any:
             arrays.append(F.reshape(x, (1,) * front + tuple(x.shape) + (1,) * behind))
         return arrays[0] if len(arrays) == 1 else tuple(arrays)
 
-    function.__name__ = f"atleast_{rank}d"
-    function.__doc__ = f"Return arrays with axes of one element, at least {rank} in all."
-    return function
+    summary = f"Return arrays with axes of one element, at least {rank} in all."
+    function = named(function, f"atleast_{rank}d", summary)
+    return described("array, or tuple of arrays", tensors="arrays, or a sequence of them")(function)
 
 
 atleast_1d, atleast_2d, atleast_3d = _at_least(1), _at_least(2), _at_least(3)
@@ -203,9 +208,9 @@ def _indices(name: str) -> Any:
         indices = np.stack(of_numpy(row, offset, col)).astype(np.int64)
         return F.astype(F.from_numpy(indices), dtype)
 
-    function.__name__ = name
-    function.__doc__ = f"Return the indices of {what} triangles as (2, count)."
-    return function
+    function = named(function, name, f"Return the indices of {what} triangles.")
+    about = {"types": "A number is no integer.", "dtype": "str or NumPy dtype"}
+    return described("array (2, count) of int64", **about)(function)
 
 
 tril_indices, triu_indices = _indices("tril_indices"), _indices("triu_indices")

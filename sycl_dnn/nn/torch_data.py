@@ -18,7 +18,7 @@ import numpy as np
 
 from sycl_dnn import functional as F
 from sycl_dnn.functional.activation.dropout import next_seed
-from sycl_dnn.nn.torch_docstrings import constructed
+from sycl_dnn.nn.torch_docstrings import constructed, described
 from sycl_dnn.trace.module_arrays import plain, with_methods
 
 #: Separate modules in torch.
@@ -80,7 +80,11 @@ class IterableDataset(Dataset):
 
 
 class TensorDataset(Dataset):
-    """Rows of arrays (N, *).
+    """Rows of arrays.
+
+    Parameters
+    ----------
+    *tensors : arrays (N, *)
 
     Raises
     ------
@@ -103,6 +107,10 @@ class TensorDataset(Dataset):
 
 class ConcatDataset(Dataset):
     """Concatenated datasets.
+
+    Parameters
+    ----------
+    datasets : iterable of Dataset
 
     Raises
     ------
@@ -141,16 +149,16 @@ class Subset(Dataset):
         return len(self.indices)
 
 
+@described(
+    "list of Subset",
+    "A length is negative, or they do not add up to that of the dataset, or the fractions to 1.",
+    types="A length is no number.", notes="", module="utils.data.", dataset="Dataset",
+    lengths="sequence of int, or of float", generator="Generator, optional",
+)  # fmt: skip
 def random_split(
     dataset: Any, lengths: Sequence[float], generator: Generator | None = None
 ) -> list[Subset]:
-    """Return random parts of a dataset, of these lengths or these fractions of it.
-
-    Raises
-    ------
-    ValueError
-        A length is negative; they do not add up to that of the dataset, or the fractions to 1.
-    """
+    """Return random parts of a dataset, of these lengths or these fractions of it."""
     total = len(dataset)
     if any(n < 0 for n in lengths):
         raise ValueError(f"random_split: lengths must be at least 0, got {list(lengths)}")
@@ -281,15 +289,14 @@ def _batches(items: Iterable[Any], size: int, drop_last: bool) -> Iterator[list[
         yield batch
 
 
+@described(
+    "array, list, dict or named tuple", types="An item is none of these and no string.", notes="",
+    module="utils.data.", batch="sequence of items",
+)  # fmt: skip
 def default_collate(batch: Sequence[Any]) -> Any:
     """Return a batch of items: arrays are stacked, numbers become arrays, nests stay nests.
 
     NumPy's arrays and Python's numbers become arrays on the default queue.
-
-    Raises
-    ------
-    TypeError
-        An item is none of these and no string.
     """
     first = batch[0]
     if isinstance(first, (np.ndarray, np.generic)):

@@ -32,6 +32,7 @@ from sycl_dnn.nn import (
 )
 from sycl_dnn.nn import torch_autograd as autograd  # noqa: F401
 from sycl_dnn.nn import torch_distributions as distributions  # noqa: F401
+from sycl_dnn.nn.torch_docstrings import described
 from sycl_dnn.nn.torch_func import func
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace.array import Array
@@ -143,22 +144,31 @@ class device(str):  # noqa: N801 - torch's name
         return int(number) if number else None
 
 
+@described("bool", types="Never.", value="anything")
 def is_tensor(value: Any) -> bool:
     """Whether a value is an array."""
     return isinstance(value, Tensor)
 
 
+@described(
+    "numpy.finfo, or of bfloat16 ml_dtypes.finfo", types="``dtype`` is another one.", notes=""
+)
 def finfo(dtype: Any) -> Any:
     """Return limits of a floating-point dtype; those of bfloat16 need the package ml_dtypes."""
     name = str(dtype)
     return np.finfo(name) if name != "bfloat16" else import_module("ml_dtypes").finfo(name)
 
 
+@described("numpy.iinfo", types="``dtype`` is another one.", notes="")
 def iinfo(dtype: Any) -> Any:
     """Return limits of an integer dtype: ``max`` and ``min``."""
     return np.iinfo(str(dtype))
 
 
+@described(
+    "array (*), or tuple of arrays (k,) of int64", "The shapes do not broadcast.",
+    condition="array (*) of bool", values="arrays (*) or numbers",
+)  # fmt: skip
 def where(condition: Any, *values: Any) -> Any:
     """Return elements of two arrays by a condition; of a condition alone the indices."""
     if values:

@@ -88,3 +88,30 @@ def test_optimizers_files_and_data_have_examples():
 def test_graph_builders_have_examples():
     for value in (graph.Graph, graph.CompiledGraph, graph.Tensor, graph.Value):
         assert ">>>" in value.__doc__, value
+
+
+def of_torch():
+    """Yield the public functions of files with torch's names that have parameters."""
+    for name in modules():
+        is_listed = not name.endswith("_docstrings") and "distributions" not in name
+        if name.startswith("sycl_dnn.nn.torch_") and is_listed:
+            module = importlib.import_module(name)
+            for key, value in vars(module).items():
+                is_own = inspect.isfunction(value) and value.__module__ == name
+                if is_own and not key.startswith("_") and inspect.signature(value).parameters:
+                    yield f"{name}.{key}", value
+
+
+#: Helpers of the package, and functions that do nothing or call others of the package.
+UNDESCRIBED = {
+    "autocast", "cosine_sum", "default_convert", "eye_like", "load", "once_differentiable",
+    "permutation", "save", "sdpa_kernel", "set_default_dtype", "set_float32_matmul_precision",
+    "set_printoptions", "stack_module_state", "Variable", "vmap",
+}  # fmt: skip
+
+
+def test_functions_with_names_of_torch_say_what_they_take():
+    for name, function in of_torch():
+        text = inspect.getdoc(function) or ""
+        assert ": Any\n" not in text, name
+        assert "\nParameters\n---" in text or name.rpartition(".")[2] in UNDESCRIBED, name
