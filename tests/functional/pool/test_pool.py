@@ -144,6 +144,14 @@ def test_maxima_of_integers(dtype, wants_indices, queue):
         assert (array == truth).all()
 
 
+def test_adaptive_indices_point_at_the_maxima(queue):
+    values = np.random.default_rng(6).permutation(2 * 3 * 7 * 5).reshape(2, 3, 7, 5).astype("f4")
+    x = dpnp.asarray(values, sycl_queue=queue)
+    maxima, indices = map(dpnp.asnumpy, F.adaptive_max_pool2d(x, (3, 2), return_indices=True))
+    there = np.take_along_axis(values.reshape(6, -1), indices.reshape(6, -1), 1)
+    assert (there == maxima.reshape(6, -1)).all()
+
+
 def test_indices_are_not_copied_by_dpnp(queue):
     x = dpnp.ones((1, 2, 4, 4), dtype="f4", sycl_queue=queue)
     report = sycl_dnn.compile(lambda x: F.max_pool2d(x, 2, return_indices=True)).explain(x)
