@@ -22,7 +22,8 @@ class Tile {
   public:
     Tile(int64_t n, int64_t step)
         : n(n), step(step), most(std::max<int64_t>(4, elements / step / 4 * 4)) {
-        rows = scratch(1, most * step).data();
+        // Four rows that overlap the last ones may begin before the first.
+        rows = scratch(1, (most + 3) * step).data() + 3 * step;
     }
 
     // Memory for the next `count` rows, no more than there is room for.

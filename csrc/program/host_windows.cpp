@@ -15,6 +15,8 @@ namespace {
 
 // Each multiplication by channel reads its numbers, and so takes as long as several of a product.
 constexpr int64_t work_by_channel = 8;
+// Lines that are too few for two threads.
+constexpr int64_t few_lines = 8;
 
 // sizes: batches, channels, n; for rows and columns, how many the source and the result have, size,
 // stride and dilation of the window, and padding before; steps between batches, rows and pixels of
@@ -183,23 +185,28 @@ void convolve(const HostSequence::operation &o, float *const *arrays, Windows w,
         parts = {w.rows.size, w.columns.size * w.channels, starts.data()};
     }
     const int64_t n_lines = w.batches * w.rows.n_results;
-    in_parts(n_lines, n_columns * w.n * k, [&](int64_t begin, int64_t end) {
+    // The few lines of signals are divided.
+    const int64_t n_pieces = n_lines < few_lines ? std::max<int64_t>(1, n_columns / 64) : 1;
+    const int64_t piece = (n_columns + n_pieces - 1) / n_pieces;
+    in_parts(n_lines * n_pieces, piece * w.n * k, [&](int64_t begin, int64_t end) {
         Tile tile(w.n, weights.columns());
-        for (int64_t line = begin; line < end; ++line) {
+        for (int64_t i = begin; i < end; ++i) {
+            const int64_t line = i / n_pieces, start = i % n_pieces * piece;
+            const int64_t stop = std::min(n_columns, start + piece);
             const int64_t batch = line / w.rows.n_results, row = line % w.rows.n_results;
             const float *x = source + batch * w.src_steps[0];
-            for (int64_t c = 0; c < n_columns;) {
-                const int64_t rest = n_columns - c;
+            for (int64_t c = start; c < stop;) {
+                const int64_t rest = stop - c;
                 // The last four overlap those before.
                 const bool is_last = rest < 4, is_short = n_columns < 4;
                 const int64_t count = is_last ? 4 : std::min(rest / 4 * 4, tile.room());
                 if (is_last && !is_short) tile.drop(4 - rest);
-                const int64_t first = is_last && !is_short ? n_columns - 4 : c;
+                const int64_t first = is_last && !is_short ? stop - 4 : c;
                 weights.times(x + w.src_place(row, first), w.columns.stride * w.src_steps[2], parts,
                               0, count, bias, tile.next(count));
                 if (is_short) tile.drop(4 - rest);
-                c = std::min(n_columns, first + count);
-                if (c == n_columns || tile.room() < 4)
+                c = std::min(stop, first + count);
+                if (c == stop || tile.room() < 4)
                     tile.finish(o, arrays, place + w.dst_place(batch, row, c - tile.count()),
                                 w.dst_steps[2]);
             }
