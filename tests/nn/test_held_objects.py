@@ -241,7 +241,6 @@ def test_parameters_that_no_gradient_would_reach_are_refused_by_name(make, messa
 
 #: Objects that cannot be decomposed, and how a forward reaches the layer through them.
 OPAQUE = {
-    "iterator": "found = itertools.repeat(net.layer); net.run = lambda x: next(found)(x)",
     "weak set": "net.names = weakref.WeakSet([net.layer]); net.run = lambda x: [*net.names][0](x)",
     "array of objects": (
         "net.names = np.array([net.layer, None]); net.run = lambda x: net.names[0](x)"),
@@ -264,6 +263,14 @@ def test_objects_that_are_not_copied_are_refused_where_they_would_lead_to_old_pa
     for call in (loss, sycl_dnn.compile(loss)):
         with pytest.raises(TypeError, match=r"layer\.weight must be reached through self"):
             call(other, x)
+
+
+def test_an_iterator_of_layers_is_refused(x):
+    net = Net(by("layers = itertools.repeat(net.layer); net.run = lambda x: next(layers)(x)"))
+    with pytest.raises(TypeError, match=r"layer\.weight must be reached through self"):
+        loss(net, x)
+    with pytest.raises(TypeError, match="must not read the iterator 'layers'"):
+        sycl_dnn.compile(loss)(net, x)
 
 
 def test_a_copy_cannot_reach_old_parameters_by_its_own_class(x):
