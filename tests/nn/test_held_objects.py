@@ -2,6 +2,7 @@
 """Parameters of registered modules that a forward reaches indirectly through attributes."""
 
 import copy
+import itertools
 import textwrap
 
 import dpnp
@@ -266,7 +267,11 @@ def test_objects_that_are_not_copied_are_refused_where_they_would_lead_to_old_pa
 
 
 def test_an_iterator_of_layers_is_refused(x):
-    net = Net(by("layers = itertools.repeat(net.layer); net.run = lambda x: next(layers)(x)"))
+    def layers_of(net):
+        layers = itertools.repeat(net.layer)
+        net.run = lambda x: next(layers)(x)
+
+    net = Net(layers_of)
     with pytest.raises(TypeError, match=r"layer\.weight must be reached through self"):
         loss(net, x)
     with pytest.raises(TypeError, match="must not read the iterator 'layers'"):
