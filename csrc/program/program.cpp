@@ -222,10 +222,15 @@ size_t Program::end_of_brief(size_t index) const {
     return index;
 }
 
+// Whether steps may run elsewhere than on the caller's queue: not in a profile, nor on a queue in
+// order, where what precedes is not among the events.
+static bool may_leave_queue(const Stream &stream) {
+    return !profile::is_on() && !stream.flight->queue.is_in_order();
+}
+
 size_t Program::run_at_once(const Stream &stream, const frame &f,
                             const std::vector<sycl::event> &depends) const {
-    // What precedes on an in-order queue is not among the events.
-    if (!n_brief || profile::is_on() || stream.flight->queue.is_in_order() ||
+    if (!n_brief || !may_leave_queue(stream) ||
         !std::all_of(depends.begin(), depends.end(), is_complete))
         return 0;
     for (size_t i = 0; i < n_brief; ++i) steps[i].kernel->run_now(f.args[i]);
@@ -249,7 +254,7 @@ size_t Program::end_of_launches(size_t index, bool launches_brief) const {
 void Program::submit_launches(size_t first, size_t end, const Stream &stream, frame &f,
                               std::vector<sycl::event> &depends, sycl::event &last,
                               bool launches_brief) const {
-    const bool is_joined = !profile::is_on() && !stream.flight->queue.is_in_order();
+    const bool is_joined = may_leave_queue(stream);
     for (size_t i = first; i < end; ++i) {
         const bool is_last = i + 1 == end, is_apart = is_joined && !is_last;
         const bool waits = !is_apart || (i - first) % most_joined == 0;
@@ -267,8 +272,8 @@ void Program::submit_launches(size_t first, size_t end, const Stream &stream, fr
 
 void Program::submit(const Stream &stream, frame &f, std::vector<sycl::event> &depends,
                      sycl::event &last) const {
-    const bool is_apart = !profile::is_on() && !stream.flight->queue.is_in_order();
-    if (is_apart) stream.flight->finish_launch(depends);
+    const bool may_leave = may_leave_queue(stream);
+    if (may_leave) stream.flight->finish_launch(depends);
     const size_t start = run_at_once(stream, f, depends);
     if (start == steps.size()) return;
     HostLane lane(*stream.flight, has_host_tasks());
@@ -287,7 +292,7 @@ void Program::submit(const Stream &stream, frame &f, std::vector<sycl::event> &d
             last = Kernel::submit(stream.flight->queue, std::move(all), depends);
         }
         f.last_use = last;
-        if (is_apart && end == launched) stream.flight->note_launch(last);
+        if (may_leave && end == launched) stream.flight->note_launch(last);
         lane.moved(last);
         depends.assign(1, last);
         const size_t limit = lane.is_held() ? HostLane::most_ahead : InFlight::most_on_cpu;
