@@ -53,7 +53,13 @@ def items_of(x: dpnp.ndarray, key: Any) -> dpnp.ndarray:
 
 
 def put_items(x: dpnp.ndarray, values: Any, key: Any) -> None:
-    """Let ``x[key]`` be values; raises as ``items_of``."""
+    """Write values to ``x[key]``.
+
+    Raises
+    ------
+    IndexError
+        An index is out of range, or a mask has other sizes than its axes.
+    """
     items = key if isinstance(key, tuple) else (key,)
     is_known = isinstance(values, (bool, int, float, np.ndarray, dpnp.ndarray))
     if not (is_known and _is_on_host(x, (*items, values)) and _is_written(x, values, items)):
