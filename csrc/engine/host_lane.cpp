@@ -11,6 +11,7 @@
 #include <ctime>
 #include <optional>
 
+#include "engine/free_processor.hpp"
 #include "engine/in_flight.hpp"
 
 namespace sycl_dnn {
@@ -45,6 +46,7 @@ struct state {
     size_t times = 0;                                // how often it was opened
     sycl::event last;                                // of the last call submitted
     std::optional<clockid_t> clock;                  // CPU time of the thread that is left
+    std::optional<FreeProcessor> processor;          // that it is bound to
     std::chrono::steady_clock::time_point conflict;  // when the lane closed because of others
 };
 
@@ -56,6 +58,7 @@ state &lane() {
 
 void leave(state &s, bool is_conflict = false) {
     s.open = false;
+    s.processor.reset();
     if (is_conflict) s.conflict = std::chrono::steady_clock::now();
     s.ended.notify_all();
 }
@@ -67,14 +70,17 @@ void rest() {
     --s.resting;
 }
 
-// Notes whose thread is left for the steps.
-void take_clock(size_t number) {
+// Notes the thread that is left for the steps, and keeps it apart from those of the CPU driver,
+// which are TBB's workers: Linux may wake it on the processor of one, which waits as long as it
+// computes, and leaves both there for hundreds of calls.
+void take_thread(size_t number) {
     state &s = lane();
     std::lock_guard<std::mutex> lock(s.guard);
     --s.resting;
+    if (!s.open || s.times != number) return;
     clockid_t clock;
-    if (s.open && s.times == number && !pthread_getcpuclockid(pthread_self(), &clock))
-        s.clock = clock;
+    if (!pthread_getcpuclockid(pthread_self(), &clock)) s.clock = clock;
+    s.processor.emplace();
 }
 
 std::chrono::nanoseconds time_of_thread(const state &s) {
@@ -119,7 +125,7 @@ void enter(state &s, const InFlight &flight, size_t n_threads) {
         s.queue->submit([&](sycl::handler &h) { h.host_task([=] { first ? watch() : rest(); }); });
     }
     s.queue->submit(
-        [&](sycl::handler &h) { h.host_task([number = s.times] { take_clock(number); }); });
+        [&](sycl::handler &h) { h.host_task([number = s.times] { take_thread(number); }); });
     ++s.resting;  // it locks, too: a lane that opened before it has ended would wait for it forever
 }
 
