@@ -17,6 +17,7 @@ from sycl_dnn.errors import OutOfMemory, Unimplemented
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.program.constants import Constants
 from sycl_dnn.program.donation import are_alone, overwritten_arguments
+from sycl_dnn.program.intermediates import Intermediates
 from sycl_dnn.program.segments import (
     Segment,
     live_steps,
@@ -25,7 +26,7 @@ from sycl_dnn.program.segments import (
     stretches,
 )
 from sycl_dnn.program.step_order import freeing_early, touched
-from sycl_dnn.program.writing_calls import WritingCall, writing_class
+from sycl_dnn.program.writing_calls import HostCall, WritingCall, writing_class
 from sycl_dnn.trace import allocation, array_writes, profile_notes
 from sycl_dnn.trace.allocation import wrap
 from sycl_dnn.trace.array import wrapped
@@ -175,6 +176,9 @@ class Executable:
         #: Arguments whose memory a call changes.
         self._changed = {r for r, _ in self._written} | self.overwritten
         self._alone = {self._registers[id(s)] for s in trace.alone if id(s) in written}
+        self._intermediates = self._kept_intermediates()
+        #: What a call allocates besides.
+        self._others = [b for b in self.blanks if b[0] not in self._intermediates.registers]
         self._find_short_ways()
 
     def _find_short_ways(self) -> None:
@@ -185,6 +189,20 @@ class Executable:
         self._single = None if self.captured or self.constants else self.only_segment
         #: Number of arrays passed by a call; captured ones follow.
         self.n_given = self._n_arguments - len(self.captured)
+
+    def _kept_intermediates(self) -> Intermediates:
+        """Return the arrays between stages, if each stage is a program or a call of NumPy.
+
+        Such a call waits for what precedes it, so only the last stage may be unfinished.
+        """
+        calls = [s for s in self.stages if isinstance(s, HostCall)]
+        others = [s for s in self.stages if not isinstance(s, (HostCall, Segment))]
+        outside = {*self.results, *self.saved, *self._changed}
+        inside = [b for b in self.blanks if b[0] not in outside] if calls and not others else []
+        kept = Intermediates(inside)
+        for call in calls:
+            call.kept = kept.registers
+        return kept
 
     def is_given_or_captured(self) -> bool:
         """Whether the arguments are those of a call, followed by captured arrays."""
@@ -264,27 +282,38 @@ class Executable:
         """
         stream.let_go()
         if self._single is not None:
-            registers = self._allocated(queue, arguments, kind, outs)
-        else:
-            registers = self.registers(queue, stream, arguments, kind, outs, frozen, numbers)
-        stages = [partial(s.run, registers, queue, stream) for s in self.stages]
-        changed = [registers[r] for r in self._changed]
-        self.submit(stream, stages, [*(outs or {}).values(), *changed])
+            registers = self._allocated(queue, arguments, kind, outs, self.blanks)
+            self._run_over(registers, queue, stream, outs)
+            return registers
+        registers = self._allocated(queue, arguments, kind, outs, self._others)
+        self._intermediates.fill(registers, queue, kind)
+        self._complete(registers, queue, stream, frozen, numbers)
+        last = self._run_over(registers, queue, stream, outs)
+        self._intermediates.give_back(registers, queue, kind, last)
         return registers
 
-    def submit(self, stream: Any, stages: Sequence[Callable[[], Any]], written: Any = ()) -> None:
-        """Run the stages in order; then record their writes, which others may read."""
+    def _run_over(self, registers: list[Any], queue: Any, stream: Any, outs: Any) -> Any:
+        stages = [partial(s.run, registers, queue, stream) for s in self.stages]
+        changed = [registers[r] for r in self._changed]
+        return self.submit(stream, stages, [*(outs or {}).values(), *changed])
+
+    def submit(self, stream: Any, stages: Sequence[Callable[[], Any]], written: Any = ()) -> Any:
+        """Run the stages in order; then record their writes, which others may read.
+
+        Returns what the last stage returns: an event if it is a program.
+        """
         try:
-            self._submit(stream, stages)
+            return self._submit(stream, stages)
         finally:
             array_writes.note(*written)
 
-    def _submit(self, stream: Any, stages: Sequence[Callable[[], Any]]) -> None:
+    def _submit(self, stream: Any, stages: Sequence[Callable[[], Any]]) -> Any:
         """Run the stages in order; join overlapping ones before stages that need them."""
         if not self._joined_before:
+            last = None
             for stage in stages:
-                stage()
-            return
+                last = stage()
+            return last
         started: dict[int, Any] = {}
         try:
             for number, stage in enumerate(stages):
@@ -306,20 +335,21 @@ class Executable:
         numbers: Sequence[float] = (),
     ) -> list[Any]:
         """Prepare the registers of a call without submitting; parameters as for ``run``."""
-        registers = self._allocated(queue, arguments, kind, outs)
+        registers = self._allocated(queue, arguments, kind, outs, self.blanks)
         self._complete(registers, queue, stream, frozen, numbers)
         return registers
 
     def _allocated(
-        self, queue: Any, arguments: list[Any], kind: Any, outs: dict[int, Any] | None
-    ) -> list[Any]:
+        self, queue: Any, arguments: list[Any], kind: Any, outs: dict[int, Any] | None,
+        blanks: Sequence[tuple[int, allocation.Blank]],
+    ) -> list[Any]:  # fmt: skip
         registers = arguments + [None] * (self.n_registers - len(arguments))
         for register, dtype in self.numbers:
             value = registers[register]
             if value.__class__ is bytes:
                 registers[register] = allocation.scalar_of_bytes(value, dtype, queue)
         targets = {self.results[i]: a for i, a in outs.items()} if outs else {}
-        for register, blank in self.blanks:
+        for register, blank in blanks:
             registers[register] = (
                 targets[register] if register in targets else blank.new(queue, kind)
             )

@@ -71,19 +71,33 @@ class HostCall(WritingCall):
             [_form(t, t.strides) for t in step.inputs.values()],
             [_form(t, layout.row_major_strides(t.shape)) for t in step.outputs.values()],
         ]
+        #: Registers whose arrays recur from call to call.
+        self.kept: frozenset[int] = frozenset()
+        #: By register, offset and form: the array of the last call and NumPy's array over it.
+        self._seen: dict[tuple[int, int, Any], tuple[Any, np.ndarray]] = {}
 
     def run(self, registers: list[Any], queue: Any, stream: Any) -> None:
         """Compute."""
         reads, writes = (
-            [host_array(address(memory) + offset, *form) for (memory, offset), form in
-             zip(places, forms, strict=True)]
-            for places, forms in zip(self._places(registers), self._forms, strict=True)
+            [self._host_array(registers[r], r, offset, form) for (r, offset), form in
+             zip(rows, forms, strict=True)]
+            for rows, forms in zip((self._reads, self._writes), self._forms, strict=True)
         )  # fmt: skip
         synchronize(queue)
         results = profile_notes.array_call(self._name, lambda: self.function(*reads), reads, queue)
         results = results if isinstance(results, tuple) else (results,)
         for array, result in zip(writes, results, strict=True):
             array[...] = result
+
+    def _host_array(self, array: Any, register: int, offset: int, form: Any) -> np.ndarray:
+        seen = self._seen.get((register, offset, form))
+        if seen is not None and seen[0] is array:
+            return seen[1]
+        memory, start = place(array)
+        over = host_array(address(memory) + start + offset, *form)
+        if register in self.kept:
+            self._seen[register, offset, form] = array, over
+        return over
 
 
 def _form(tensor: Tensor, strides: Any) -> tuple[Any, str, Any]:
