@@ -84,7 +84,10 @@ class HostCall(WritingCall):
             for rows, forms in zip((self._reads, self._writes), self._forms, strict=True)
         )  # fmt: skip
         synchronize(queue)
-        results = profile_notes.array_call(self._name, lambda: self.function(*reads), reads, queue)
+        taken = [*reads, *writes] if self.function.writes else reads
+        results = profile_notes.array_call(self._name, lambda: self.function(*taken), reads, queue)
+        if self.function.writes:
+            return
         results = results if isinstance(results, tuple) else (results,)
         for array, result in zip(writes, results, strict=True):
             array[...] = result

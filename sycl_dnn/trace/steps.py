@@ -89,15 +89,17 @@ class Step:
 
 
 class OnHost:
-    """A function that NumPy computes in the memory of a CPU's arrays.
+    """A function that NumPy, or another ``library``, computes in the memory of a CPU's arrays.
 
-    It takes NumPy arrays, and returns a new one or several. It is called after the work before it.
+    It takes NumPy arrays, and returns a new one or several, or ``writes`` to row-major arrays that
+    follow its arguments. It is called after the work before it.
     """
 
-    row = "numpy"
-
-    def __init__(self, name: str, function: Callable[..., Any]) -> None:
+    def __init__(
+        self, name: str, function: Callable[..., Any], library: str = "numpy", writes: bool = False
+    ) -> None:
         self.__qualname__, self._function = name, function
+        self.row, self.writes = library, writes
 
     def __call__(self, *arrays: np.ndarray) -> Any:
         """Compute."""
@@ -105,11 +107,14 @@ class OnHost:
 
 
 def on_host_or(
-    by_dpnp: Callable[..., Any], trace: Any, name: str, by_numpy: Callable[..., Any] | None
-) -> Callable[..., Any]:
-    """Return ``OnHost`` for a trace of a CPU, if there is a function of NumPy, else dpnp's."""
+    by_dpnp: Callable[..., Any], trace: Any, name: str, on_host: Callable[..., Any] | None,
+    **options: Any,
+) -> Callable[..., Any]:  # fmt: skip
+    """Return ``OnHost`` for a trace of a CPU, if there is such a function, else dpnp's."""
     by_dpnp.__qualname__ = name
-    return OnHost(name, by_numpy) if by_numpy is not None and trace.is_on_cpu else by_dpnp
+    if on_host is None or not trace.is_on_cpu:
+        return by_dpnp
+    return OnHost(name, on_host, **options)
 
 
 @dataclass

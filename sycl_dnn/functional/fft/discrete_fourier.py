@@ -32,7 +32,7 @@ _TYPES = "``input`` is no array, or its dtype is another one."
 _ERRORS = (
     "An axis is out of range or there twice, a size is not positive, or there is no such ``norm``."
 )
-_NOTES = "Computed by ``dpnp.fft`` (oneMKL), or on CPUs by ``numpy.fft``. " + SMOOTH
+_NOTES = "Computed by oneMKL, on GPUs called by ``dpnp.fft``. " + SMOOTH
 _ANY = "Real or complex, in single or double precision; integers become float32."
 _REAL = "float32 or float64; integers become float32."
 _ONE_AXIS = """n : int, optional
@@ -147,7 +147,7 @@ def _half(name: str, what: str, is_inverse: bool) -> Any:
         x, norm = _checked(name, input, True), _norm_of(name, norm)
         axis = _axis_of(name, x, dim)
         x = resized(x, axis, _size_of(name, "n", n, x.shape[axis]))
-        return conj(of_real(x, axis, ADJOINT[norm])) if is_inverse else of_real(x, axis, norm)
+        return conj(of_real(x, [axis], ADJOINT[norm])) if is_inverse else of_real(x, [axis], norm)
 
     returns = _COMPLEX + _HALF.replace("last ", "")
     return _made(name, call, what=what, kinds=_REAL, sizes=_ONE_AXIS.format(of=""),
@@ -198,8 +198,7 @@ def _complex_along(is_inverse: bool) -> Callable[..., Tensor]:
 def _of_real_along(name: str, input: Tensor, s: Any, dim: Any, norm: str) -> Tensor:
     x = _checked(name, input, True)
     axes, sizes = _axes_of(name, x, s, dim, 1)
-    half = of_real(_resized(x, axes, sizes), axes[-1], norm)
-    return of_complex(half, axes[:-1], False, norm)
+    return of_real(_resized(x, axes, sizes), axes, norm)
 
 
 def _to_real_along(name: str, input: Tensor, s: Any, dim: Any, norm: str) -> Tensor:

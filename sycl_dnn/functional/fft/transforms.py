@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The transforms that ``dpnp.fft`` (oneMKL) or ``numpy.fft`` compute, recorded with gradients.
+"""The transforms that oneMKL computes, recorded with gradients.
 
 All are linear: the gradient is the adjoint, a transform in the other direction.
 """
@@ -15,6 +15,7 @@ import numpy as np
 
 from sycl_dnn.functional.arithmetic.binary import mul
 from sycl_dnn.functional.arithmetic.convert import converted
+from sycl_dnn.functional.fft.mkl_transforms import library, transform
 from sycl_dnn.functional.shape.joining import narrow
 from sycl_dnn.functional.shape.padding import pad
 from sycl_dnn.onednn import dtypes
@@ -27,23 +28,24 @@ from sycl_dnn.trace.values import Tensor
 ADJOINT = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
 
 
-#: Complex elements from which the two threads of oneMKL are faster than NumPy. Real transforms are
-#: never: dpnp converts their results, and submits a call of 10 us in 300.
-_MANY = 1 << 17
-
-
 def _recorded(
-    name: str, x: Tensor, shape: Sequence[int], dtype: str, adjoint: Any, **options: Any
-) -> Tensor:
-    """Record a function of ``dpnp.fft``, on CPUs for most sizes that of ``numpy.fft``."""
+    name: str, x: Tensor, shape: Sequence[int], dtype: str, adjoint: Any, axes: Sequence[int],
+    norm: str, options: dict[str, Any],
+) -> Tensor:  # fmt: skip
+    """Record a function of ``dpnp.fft``, on CPUs a transform in the arrays' memory."""
     shape = tuple(shape)
+    is_inverse = name.startswith("i")
+    size = math.prod(max(x.shape[a], shape[a]) for a in axes)
+    scale = {"ortho": size**-0.5}.get(norm, 1 / size if (norm == "backward") == is_inverse else 1.0)
 
     def by_dpnp(a: Any) -> Any:
-        return getattr(dpnp.fft, name)(a, **options)
+        return getattr(dpnp.fft, name)(a, norm=norm, **options)
 
-    is_fast = name in ("rfft", "irfft") or math.prod(shape) < _MANY
-    by_numpy = _by_numpy(name, **options) if is_fast else None
-    call = on_host_or(by_dpnp, x.trace, name, by_numpy)
+    def by_mkl(a: np.ndarray, result: np.ndarray) -> None:
+        transform(a, result, tuple(axes), is_inverse, scale)
+
+    on_host = by_mkl if library() else None
+    call = on_host_or(by_dpnp, x.trace, name, on_host, library="onemkl", writes=True)
     if 0 in shape:
         result = zeros(x.trace, shape, dtype)
         independent([x], {"dst": result})
@@ -55,37 +57,6 @@ def _recorded(
     return x.trace.array_call(call, [x], [Out(shape, dtype)], rule)[0]
 
 
-#: Elements up to which results that are not scaled are computed in float64.
-_MAX_IN_DOUBLE = 1 << 12
-
-
-def _by_numpy(name: str, norm: str, axes: tuple[int, ...] = (), **options: Any) -> Any:
-    """Return a function of ``numpy.fft``.
-
-    It takes five times as long along other axes than the last one, and, since it computes in
-    float64 then, eight times as long if it does not scale the result.
-    """
-    axes = axes or (options.pop("axis"),)
-    is_unscaled = norm == ("forward" if name.startswith("i") else "backward")
-
-    def called(function: str, a: np.ndarray, size: int, **where: Any) -> np.ndarray:
-        if not is_unscaled or a.size <= _MAX_IN_DOUBLE:
-            return getattr(np.fft, function)(a, norm=norm, **where, **options)
-        result = getattr(np.fft, function)(a, norm=ADJOINT[norm], **where, **options)
-        result *= size
-        return result
-
-    def of_several(a: np.ndarray) -> np.ndarray:
-        return called(name, a, math.prod(a.shape[axis] for axis in axes), axes=axes)
-
-    def of_one(a: np.ndarray) -> np.ndarray:
-        rows = np.ascontiguousarray(np.moveaxis(a, axes[0], -1))
-        size = rows.shape[-1] if name != "irfft" else int(options["n"])
-        return np.moveaxis(called(name.removesuffix("n"), rows, size), -1, axes[0])
-
-    return of_several if len(axes) > 1 else of_one
-
-
 def of_complex(x: Tensor, axes: Sequence[int], is_inverse: bool, norm: str) -> Tensor:
     """Transform complex numbers along axes, in either direction."""
     if not axes:
@@ -95,20 +66,21 @@ def of_complex(x: Tensor, axes: Sequence[int], is_inverse: bool, norm: str) -> T
     def adjoint(g: Tensor) -> Tensor:
         return of_complex(g, axes, not is_inverse, ADJOINT[norm])
 
-    return _recorded(name, x, x.shape, str(x.dtype), adjoint, axes=axes, norm=norm)
+    return _recorded(name, x, x.shape, str(x.dtype), adjoint, axes, norm, {"axes": axes})
 
 
-def of_real(x: Tensor, axis: int, norm: str) -> Tensor:
-    """Transform real numbers along an axis: the half with frequencies that are not negative."""
-    n = x.shape[axis]
-    shape = [n // 2 + 1 if i == axis else m for i, m in enumerate(x.shape)]
+def of_real(x: Tensor, axes: Sequence[int], norm: str) -> Tensor:
+    """Transform real numbers along axes: the half of the last one without negative frequencies."""
+    *others, last = axes
+    n = x.shape[last]
+    shape = [n // 2 + 1 if i == last else m for i, m in enumerate(x.shape)]
 
     def adjoint(g: Tensor) -> Tensor:
-        return to_real(_weighted(g, axis, n, 0.5), axis, n, ADJOINT[norm])
+        waves = of_complex(_weighted(g, last, n, 0.5), others, True, ADJOINT[norm])
+        return to_real(waves, last, n, ADJOINT[norm])
 
-    return _recorded(
-        "rfft", x, shape, dtypes.complex_of(str(x.dtype)), adjoint, axis=axis, norm=norm
-    )
+    dtype = dtypes.complex_of(str(x.dtype))
+    return _recorded("rfftn", x, shape, dtype, adjoint, axes, norm, {"axes": axes})
 
 
 def to_real(z: Tensor, axis: int, n: int, norm: str) -> Tensor:
@@ -116,9 +88,10 @@ def to_real(z: Tensor, axis: int, n: int, norm: str) -> Tensor:
     shape = [n if i == axis else m for i, m in enumerate(z.shape)]
 
     def adjoint(g: Tensor) -> Tensor:
-        return _weighted(of_real(g, axis, ADJOINT[norm]), axis, n, 2.0)
+        return _weighted(of_real(g, [axis], ADJOINT[norm]), axis, n, 2.0)
 
-    return _recorded("irfft", z, shape, dtypes.part_of(z.dtype), adjoint, n=n, axis=axis, norm=norm)
+    dtype = dtypes.part_of(z.dtype)
+    return _recorded("irfft", z, shape, dtype, adjoint, [axis], norm, {"n": n, "axis": axis})
 
 
 def _weighted(z: Tensor, axis: int, n: int, weight: float) -> Tensor:

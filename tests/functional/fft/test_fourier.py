@@ -5,9 +5,11 @@ import dpnp
 import numpy as np
 import pytest
 import wide_dtypes
+from in_threads import in_threads
 
 import sycl_dnn
 from sycl_dnn import functional as F
+from sycl_dnn.functional.fft import transforms
 
 ONE = ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")
 SEVERAL = ("fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn", "rfftn", "irfftn")
@@ -173,3 +175,49 @@ def test_regions_in_narrow_dtypes_transform_float32(queue):
         assert str(F.matmul(z, F.transpose(z, 0, 1)).dtype) == "complex64"
     whole = sycl_dnn.compile(lambda x: F.fft.irfft(F.fft.rfft(x * 2), n=8), dtype="bfloat16")
     np.testing.assert_allclose(whole(x).asnumpy(), 2 * x.asnumpy(), rtol=2e-2, atol=2e-2)
+
+
+@pytest.mark.parametrize(
+    ("shape", "dim"),
+    [
+        ((2,) * 9, tuple(range(9))),
+        ((5, 4, 6, 3, 2), (1, 3)),
+        ((70, 4, 80), (1,)),
+        ((3, 80, 70, 4), (0, 3)),
+        ((1, 1, 7), (0, 2)),
+        ((2, 1009), (1,)),
+        ((6,), (0,)),
+    ],
+)
+@pytest.mark.parametrize("name", ["fftn", "ifftn", "rfftn", "irfftn"])
+def test_layouts_of_axes(shape, dim, name, queue):
+    """More axes than one transform of oneMKL has, and axes that no single call walks over."""
+    x = drawn(shape, "float32" if name == "rfftn" else "complex64")
+    result = getattr(F.fft, name)(on(queue, x)[0], dim=dim, norm="ortho").asnumpy()
+    expected = getattr(np.fft, name)(x, axes=dim, norm="ortho")
+    np.testing.assert_allclose(result, expected, atol=1e-5 * max(1, abs(expected).max()), rtol=0)
+
+
+def test_nan_and_infinities_stay_in_their_row(queue):
+    x = drawn((5, 16), "float32")
+    x[1, 3], x[3, 0] = np.nan, np.inf
+    result = F.fft.rfft(on(queue, x)[0]).asnumpy()
+    assert np.isfinite(result).all(1).tolist() == [True, False, True, False, True]
+
+
+def test_threads_share_what_is_prepared_for_a_shape(queue):
+    x = drawn((8, 8, 96), "complex64")
+
+    def work(number):
+        for _ in range(20):
+            result = F.fft.fft(on(queue, x[number])[0]).asnumpy()
+            np.testing.assert_allclose(result, np.fft.fft(x[number]), atol=1e-4, rtol=0)
+
+    in_threads(8, work)
+
+
+def test_without_mkls_c_interface_dpnp_transforms(queue, monkeypatch):
+    monkeypatch.setattr(transforms, "library", lambda: None)
+    x = drawn((3, 35), "float32")
+    result = F.fft.rfft2(on(queue, x)[0]).asnumpy()
+    np.testing.assert_allclose(result, np.fft.rfft2(x), atol=1e-4, rtol=0)
