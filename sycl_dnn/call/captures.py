@@ -9,7 +9,7 @@ with their results, which `Captures` repeats and compares: by identity, constant
 
 from __future__ import annotations
 
-import contextvars
+import builtins
 import enum
 import functools
 import operator
@@ -26,6 +26,7 @@ import numpy as np
 from sycl_dnn._core import WatchedSpans, unchanged
 from sycl_dnn._dpnp import span, usm_array
 from sycl_dnn.call import code_facts
+from sycl_dnn.call.captured_contents import reader_of
 from sycl_dnn.call.code_facts import ANY, CodeFacts, is_library
 from sycl_dnn.call.read_once import ReadOnce, environment_of
 from sycl_dnn.object_attributes import slots_of
@@ -288,24 +289,18 @@ class _Walk:
         self._seen[id(value)] = value
         self.read_once.note(value, self.names)
         kind = type(value)
+        content_of = reader_of(value, self.names)
+        if content_of is not None:
+            self._read(content_of, value, content_of(value))
         if isinstance(value, types.FunctionType):
             self._function(value)
         elif isinstance(value, types.ModuleType):
-            if not is_library(value.__name__):
+            if is_library(value.__name__):  # its functions may read the environment and settings
+                self._waiting.extend(vars(value)[n] for n in self.names.intersection(vars(value)))
+            else:
                 self._attributes(vars(value), {"__getattr__"})
         elif isinstance(value, type):
             self._type(value, is_called=True)
-        elif isinstance(value, np.ndarray):
-            read = np.ndarray.tolist if value.dtype.hasobject else np.ndarray.tobytes
-            self._read(read, value, read(value))
-            if kind is not np.ndarray:  # such as a masked array
-                self._instance(value, kind)
-        elif _is_buffer(value):
-            self._read(_bytes_of, value, _bytes_of(value))
-        elif isinstance(value, weakref.ref):
-            self._read(kind.__call__, value, value())
-        elif isinstance(value, contextvars.ContextVar):
-            self._read(_content_of_variable, value, _content_of_variable(value))
         elif kind in _BY_NAMES:
             arguments = value.__reduce__()[1]
             self.names.update(n for v in arguments if isinstance(v, str) for n in v.split("."))
@@ -316,6 +311,8 @@ class _Walk:
                 self._items(parts)
         elif is_library(kind.__module__) and hasattr(value, "__wrapped__"):
             self._items([value.__wrapped__, vars(value).get("rule")])  # that of ``custom_vjp``
+        elif content_of and is_library(kind.__module__) and not isinstance(value, np.ndarray):
+            pass  # it has no other parts
         elif "guarded_by_identity" not in vars(kind):  # what it counts changes no program
             self._instance(value, kind)
 
@@ -355,6 +352,7 @@ class _Walk:
                 self._chain(scope, *chain)
             else:  # one of Python's own, which a global of this name would hide
                 self._read(scope.__contains__, chain[0], False)
+                self.read_once.note(getattr(builtins, chain[0], None), self.names)
         for name in facts.imported(scope):
             module = sys.modules.get(name)
             if not is_library(name):
@@ -378,6 +376,8 @@ class _Walk:
     # --- Objects: their attributes, those of their classes
 
     def _instance(self, value: Any, kind: type) -> None:
+        if _is_instance(value):
+            self.reads.append((_class_of, weakref.ref(value), kind))
         if isinstance(value, _MAPPINGS):
             self._items(value)
             self._items(value.values())
@@ -413,6 +413,8 @@ class _Walk:
 
     def _type(self, kind: type, is_called: bool = False) -> None:
         """Read the attributes of a user's class that its instances use."""
+        if not is_library(kind.__module__):
+            self.reads.append((_bases_of, kind, kind.__mro__))
         for owner in (type(kind), *kind.__mro__):
             if is_library(owner.__module__) or (id(owner), is_called) in self._seen:
                 continue
@@ -456,22 +458,12 @@ def _content(name: str, cell: types.CellType) -> Any:
         return _ABSENT
 
 
-def _content_of_variable(variable: contextvars.ContextVar[Any]) -> Any:
-    return variable.get(_ABSENT)
+def _class_of(reference: weakref.ref[Any]) -> Any:
+    return type(reference())
 
 
-def _is_buffer(value: Any) -> bool:
-    """Whether an object is memory: of ctypes, array, mmap and others."""
-    try:
-        memoryview(value).release()
-    except Exception:
-        return False
-    return True
-
-
-def _bytes_of(value: Any) -> bytes:
-    with memoryview(value) as content:
-        return content.tobytes()
+def _bases_of(kind: type) -> tuple[type, ...]:
+    return kind.__mro__
 
 
 def _attribute(name: str, value: Any) -> Any:

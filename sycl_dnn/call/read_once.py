@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a traced function would read once, where its code reads it at each call.
 
-Generators of random numbers and iterators are refused, clocks cause a warning.
+Generators of random numbers and iterators are refused, clocks and files cause a warning.
 """
 
 from __future__ import annotations
 
 import contextlib
 import datetime
+import io
 import itertools
 import os
+import pathlib
 import pickle
 import random
 import secrets
@@ -22,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from sycl_dnn import _warn
+from sycl_dnn.call.captured_contents import file_state, is_read
 from sycl_dnn.trace.refusals import NeedsArrays
 
 GENERATORS = (random.Random, np.random.RandomState, np.random.Generator)
@@ -30,7 +33,7 @@ _OF_PROCESS: dict[int, Any] = {
     id(random): random.seed.__self__,  # type: ignore[attr-defined]
     id(np.random): np.random.random.__self__,  # type: ignore[attr-defined]
 }
-#: By id of a function: its name, if its results differ from call to call.
+#: By id of a function: its name, if its results differ from call to call, or it reads files.
 _CHANGING = {
     id(function): f"{function.__module__}.{function.__name__}"
     for function in (
@@ -38,9 +41,12 @@ _CHANGING = {
         time.perf_counter_ns, time.process_time, time.process_time_ns, time.thread_time,
         time.thread_time_ns, time.ctime, time.gmtime, time.localtime, time.strftime,
         os.urandom, secrets.token_bytes, secrets.randbelow, uuid.uuid1, uuid.uuid4,
+        open, os.stat, os.listdir, os.path.exists, os.path.isfile, os.path.getmtime,
+        os.path.getsize, np.load, np.loadtxt, np.genfromtxt, np.fromfile,
     )
 }  # fmt: skip
 _OF_DATES = frozenset(("now", "today", "utcnow"))
+_OF_FILES = frozenset(("exists", "is_file", "iterdir", "open", "read_bytes", "read_text", "stat"))
 _ENVIRONMENT: dict[Any, MutableMapping[Any, Any]] = {
     os.getenv: os.environ, os.getenvb: os.environb,
 }  # fmt: skip
@@ -78,12 +84,19 @@ def environment_of(function: Any) -> Any:
     return _ENVIRONMENT.get(function)
 
 
+def _is_advanced(file: io.IOBase, state: tuple[Any, int]) -> bool:
+    """Whether a file's position has changed, but not its content: writes of logs are allowed."""
+    current = file_state(file)
+    return current is not None and current[0] == state[0] and current[1] != state[1]
+
+
 class ReadOnce:
-    """The generators, iterators and clocks that code of a function reads."""
+    """The generators, iterators, clocks and files that code of a function reads."""
 
     def __init__(self) -> None:
         self._generators: dict[int, Any] = {}
         self._iterators: list[str] = []
+        self._files: list[io.IOBase] = []
         self._clocks: dict[str, None] = {}
 
     def note(self, value: Any, names: set[str]) -> None:
@@ -94,6 +107,10 @@ class ReadOnce:
         elif value is datetime.datetime or value is datetime.date:
             texts = [f"{value.__name__}.{name}" for name in sorted(_OF_DATES & names)]
             self._clocks |= dict.fromkeys(texts)
+        elif isinstance(value, io.IOBase) and is_read(value, names):
+            self._files.append(value)
+        elif isinstance(value, pathlib.Path):
+            self._clocks |= {f"Path.{name}": None for name in sorted(_OF_FILES & names)}
         elif id(value) in _CHANGING:
             self._clocks[_CHANGING[id(value)]] = None
 
@@ -118,14 +135,20 @@ class ReadOnce:
 
     @contextlib.contextmanager
     def without_draws(self, function: str) -> Iterator[None]:
-        """Refuse draws of a function that is traced inside, and undo them."""
+        """Refuse draws and reads of files by a function that is traced inside; undo draws."""
         states = [(generator, state_of(generator)) for generator in self._generators.values()]
+        files = [(file, file_state(file)) for file in self._files]
         try:
             yield
         finally:
             drawn = [entry for entry in states if state_of(entry[0]) != entry[1]]
             for entry in drawn:
                 set_state(*entry)
+        if any(_is_advanced(file, state) for file, state in files):
+            raise NeedsArrays(
+                f"{function} must not read from an open file while it is traced: it would be read "
+                "once; pass its content as an argument"
+            )
         if drawn:
             raise NeedsArrays(
                 f"{function} must not draw random numbers of Python or NumPy while it is traced: "

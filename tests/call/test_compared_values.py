@@ -2,8 +2,11 @@
 """Captured values whose change equality, length or an instance's attributes do not show."""
 
 import collections
+import collections.abc
 import dataclasses
+import decimal
 import enum
+import io
 import itertools
 import sys
 import textwrap
@@ -156,6 +159,42 @@ CHANGES = {
     "slot that was empty": ("held = Slotted()", "or_one(lambda: held.factor)", "held.factor = 2.0"),
     "variable that had no value": (
         "held = None; del held", "or_one(lambda: held)", "nonlocal held; held = 2.0"),
+    "text in memory": (
+        "held = io.StringIO('1')", "float(held.getvalue())", "held.seek(0); held.write('2')"),
+    "bytes in memory": (
+        "held = io.BytesIO(bytes([1]))", "float(held.getvalue()[0])",
+        "held.seek(0); held.write(bytes([2]))"),
+    "registered class": (
+        "Base = abc.ABCMeta('Base', (), {}); held = Slotted()",
+        "2.0 if isinstance(held, Base) else 1.0", "Base.register(Slotted)"),
+    "class registered with a derived one": (
+        "Base = abc.ABCMeta('Base', (), {}); Derived = abc.ABCMeta('Derived', (Base,), {})",
+        "2.0 if issubclass(Slotted, Base) else 1.0", "Derived.register(Slotted)"),
+    "class of an object": (
+        "A = type('A', (Settings,), {}); held = A()", "2.0 if type(held) is Settings else 1.0",
+        "held.__class__ = Settings"),
+    "base of a class": (
+        "A = type('A', (Settings,), {}); held = A()", "2.0 if hasattr(held, 'scaled') else 1.0",
+        "A.__bases__ = (Scaled,)"),
+    "view of NumPy's elements": (
+        "inner = np.ones(2); held = inner.flat", "float(held[0])", "inner[:] = 2.0"),
+    "context": (
+        "v = contextvars.ContextVar('v'); held = contextvars.Context(); held.run(v.set, 1.0)",
+        "held[v]", "held.run(v.set, 2.0)"),
+    "lock": (
+        "held = threading.Lock()", "2.0 if held.locked() else 1.0", "held.acquire()"),
+    "setting of decimal": (
+        "decimal.getcontext().prec = 1", "float(decimal.getcontext().prec)",
+        "decimal.getcontext().prec = 2"),
+    "setting of NumPy": (
+        "np.seterr(over='warn')", "2.0 if np.geterr()['over'] == 'raise' else 1.0",
+        "np.seterr(over='raise')"),
+    "NumPy's print options": (
+        "np.set_printoptions(1)", "float(np.get_printoptions()['precision'])",
+        "np.set_printoptions(2)"),
+    "module of a library": (
+        "held = np; np.seterr(over='warn')",
+        "2.0 if held.geterr()['over'] == 'raise' else 1.0", "np.seterr(over='raise')"),
     "replaced module": (
         "list_module(1.0)", "imported().factor", "list_module(2.0)"),
 }  # fmt: skip
@@ -184,7 +223,7 @@ def of_texts(held, factor, change):
     change = textwrap.indent(change.replace("; ", "\n"), " " * 8)
     scope = globals() | {"factor": 1.0}
     text = f"""
-import array, collections, dataclasses, decimal, operator
+import abc, array, collections, contextvars, dataclasses, decimal, io, operator, threading
 def create():
 {textwrap.indent(held.replace("; ", chr(10)), " " * 4)}
     def function(x):
@@ -201,7 +240,8 @@ def create():
 @pytest.fixture(autouse=True)
 def _settings():
     settings.scale = 1.0
-    yield
+    with np.errstate(), np.printoptions(), decimal.localcontext():
+        yield
     sys.modules.pop("replaced_module", None)
 
 
@@ -264,7 +304,40 @@ def test_unchanged_objects_are_traced_once(queue):
         ScaledList([1.0]), {"a": {1.0, 2.0}}, collections.OrderedDict(a=1.0), range(3), list[int],
         ScaledFloat(2.0), np.ones(5000), collections.deque([1.0]), weakref.ref(settings), Slotted(),
         types.MappingProxyType({"a": 1.0}), itertools.count(), ScaledTuple(1.0, 2.0), OfMeta,
+        io.StringIO("1"), decimal.getcontext, np.ones(2).flat, collections.abc.Mapping,
     )  # fmt: skip
     step = sycl_dnn.compile(lambda x: F.sum(x) * float(len(held)))
-    assert [float(step(x)) for _ in range(3)] == [42.0] * 3
+    assert [float(step(x)) for _ in range(3)] == [54.0] * 3
     assert step.cache_info().misses == 1
+
+
+def test_reading_files_in_compiled_functions_warns(queue, tmp_path):
+    (path := tmp_path / "factor").write_text("2.0")
+    x = dpnp.ones(3, dtype="f4", sycl_queue=queue)
+    with pytest.warns(UserWarning, match=r"reads Path\.read_text once"):
+        sycl_dnn.compile(lambda x: x * float(path.read_text()))(x)
+    with pytest.warns(UserWarning, match="reads io.open, Path.open once"):
+        sycl_dnn.compile(lambda x: x * float(open(tmp_path / "factor").read()))(x)  # noqa: SIM115
+
+
+@pytest.mark.parametrize("is_on_disk", [False, True])
+def test_compiled_functions_do_not_read_from_open_files(is_on_disk, queue, tmp_path):
+    (path := tmp_path / "factors").write_text("1.02.0")
+    x = dpnp.ones(3, dtype="f4", sycl_queue=queue)
+    file = open(path) if is_on_disk else io.StringIO("1.02.0")  # noqa: SIM115
+    with file, pytest.raises(TypeError, match="must not read from an open file"):
+        sycl_dnn.compile(lambda x: x * float(file.read(3)))(x)
+    log = io.StringIO()
+    assert sycl_dnn.compile(lambda x: x * (1.0 if log.write("a") else 2.0))(x).tolist() == [1] * 3
+
+
+@pytest.mark.torch
+def test_changes_of_torch_tensors_and_settings_are_seen(queue):
+    torch = pytest.importorskip("torch")
+    x, held = dpnp.ones(3, dtype="f4", sycl_queue=queue), torch.ones(1, requires_grad=True)
+    call = sycl_dnn.compile(lambda x: x * float(held[0]) * (1.0 + torch.is_grad_enabled()))
+    assert call(x).tolist() == [2, 2, 2]
+    with torch.no_grad():
+        assert call(x).tolist() == [1, 1, 1]
+        held.fill_(2)
+    assert call(x).tolist() == [4, 4, 4]
