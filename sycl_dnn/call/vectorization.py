@@ -86,6 +86,8 @@ def _run(
     """Run a function over batched values; return its results over those of the trace."""
     size = _size(axes, args)
     root = running_trace()
+    if root is None:  # ``debug_nans`` searches for the operation
+        return [_of_sample(i, function, axes, args, kwargs) for i in range(size)]
     batching = Batching(root.batching or root, size)
 
     def batched(value: Any, axis: Any) -> Any:
@@ -101,6 +103,15 @@ def _run(
         return _with_axes("out_axes", unbatched, result, out_axes)
     finally:
         batching.is_ended = True
+
+
+def _of_sample(
+    number: int, function: Callable[..., Any], axes: tuple[Any, ...], args: Any, kwargs: Any
+) -> Any:
+    def sample(value: Any, axis: Any) -> Any:
+        return value if axis is None else F.select(value, axis, number)
+
+    return function(*_with_axes("in_axes", sample, args, axes), **kwargs)
 
 
 def _axes_of(in_axes: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:

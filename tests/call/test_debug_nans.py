@@ -78,3 +78,10 @@ def test_bfloat16_and_float16_arrays_are_checked(queue):
     x = sycl_dnn.asarray(array(queue, 0.0), "bfloat16")
     with sycl_dnn.debug_nans(), pytest.raises(sycl_dnn.NonFiniteError, match="^reciprocal"):
         F.reciprocal(x)
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, sycl_dnn.compile])
+def test_functions_in_vmap_are_named(transform, queue):
+    mapped = transform(sycl_dnn.vmap(lambda x, y: F.log(x) + y, in_axes=(0, None)))
+    with sycl_dnn.debug_nans(), pytest.raises(sycl_dnn.NonFiniteError, match="^log: .*NaN"):
+        mapped(array(queue, 1.0, -1.0), array(queue, 0.0))
