@@ -269,6 +269,7 @@ class Recording(RunningFunction):
 
     def logged(self, body: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call a function over tensors of the trace."""
+        self._refresh_read(args)
         return self.joined(body, body, args, kwargs)
 
     def run(self, function: Any, args: tuple[Any, ...], kwargs: Any, out: Any) -> Any:

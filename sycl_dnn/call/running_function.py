@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -293,7 +293,16 @@ class RunningFunction(RecordedRun):
 
     def logged(self, body: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call a function over tensors of the trace."""
+        self._refresh_read(args)
         return self._recorded(body, body, args, kwargs)
+
+    def _refresh_read(self, args: Iterable[Any]) -> None:
+        """Recompute views among the arguments of a call whose sources have been written to."""
+        for value in args:
+            if value.__class__ is RecordedTensor:
+                unspoilt("a function", value)
+            elif value.__class__ in (list, tuple):
+                self._refresh_read(value)
 
     def capture(self, value: Any) -> RecordedTensor:
         """Return the value of an array that the function refers to itself."""
