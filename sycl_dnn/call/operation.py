@@ -26,9 +26,9 @@ from sycl_dnn.program.executable import Executable
 from sycl_dnn.program.place import Place
 from sycl_dnn.program.segments import finalized
 from sycl_dnn.trace import layout, nested_arguments, policy
-from sycl_dnn.trace.array import Target, check_strides, sharing
+from sycl_dnn.trace.array import Array, Target, check_strides, sharing
 from sycl_dnn.trace.cloning import clone_of
-from sycl_dnn.trace.module_arrays import depths, in_manner, without_methods
+from sycl_dnn.trace.module_arrays import depths, in_manner, is_building, without_methods
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.steps import NeedsAnotherDevice
 from sycl_dnn.trace.torch_methods import VIEWS, alias, unspoilt, written
@@ -255,7 +255,8 @@ class Operation:
             if value.__class__ is RecordedTensor:
                 return value.trace.run(self, args, kwargs, out)
         arrays = without_methods(args)
-        if self.is_view and arrays is not args and out is None:
+        has_methods = arrays is not args or (is_building() and args and type(args[0]) is Array)
+        if self.is_view and has_methods and out is None:
             result = views(self, arrays, kwargs)
             if result is not NotImplemented:
                 return in_manner(result)
@@ -419,7 +420,8 @@ def operation(body: Callable[P, R]) -> Function[P, R]:
 
     @functools.wraps(body)
     def function(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-        result = repeat(subject, args, kwargs, out)
+        is_known = not (depths and self.is_view)  # a repeated call would copy
+        result = repeat(subject, args, kwargs, out) if is_known else NotImplemented
         if result is NotImplemented:
             return self._missed(args, kwargs, out)
         return in_manner(result) if depths else result
