@@ -29,10 +29,15 @@ class HostCopy : public HostWork {
     using row = void (*)(const void *src, void *dst, int64_t n, int64_t src_step, int64_t dst_step);
 
   private:
-    // Bytes from which a second thread pays, and bytes of a row that are copied at a time.
-    static constexpr int64_t elements_of_part = 8192, elements_of_row = 16;
+    // From which a second thread pays, and from which it is worth waking it alone.
+    static constexpr int64_t least_for_second = 1 << 17, least_of_long = 1 << 19;
+    // Of the parts that threads take; of a tile and of a row that are not split.
+    static constexpr int64_t elements_of_part = 8192, elements_of_tile = 32, elements_of_run = 256;
 
+    // Whether columns of the source become rows.
+    bool is_turned() const;
     void copy(const std::vector<axis> &axes, const char *from, char *to) const;
+    void copy_rows(const axis &outer, const axis &inner, const char *from, char *to) const;
     void transpose(const axis &outer, const axis &inner, const char *from, char *to) const;
 
     row copy_row;

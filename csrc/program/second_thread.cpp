@@ -65,7 +65,8 @@ state &shared() {
     return *instance;
 }
 
-thread_local bool has_session = false;
+// Whether the thread has a session, and whether it is outside of parts.
+thread_local bool is_in_session = false, has_session = false;
 
 inline void pause() {
 #if defined(__x86_64__)
@@ -138,9 +139,9 @@ void start(state &s) {
 
 SecondThread::SecondThread(bool is_wanted, bool is_short) {
     second_thread::state &s = second_thread::shared();
-    if (!is_wanted || was_forked() || !s.session.try_lock()) return;
+    if (!is_wanted || second_thread::is_in_session || was_forked() || !s.session.try_lock()) return;
     second_thread::start(s);
-    is_open = second_thread::has_session = true;
+    is_open = second_thread::is_in_session = second_thread::has_session = true;
     s.is_open = true;
     const bool is_alone =
         second_thread::work_clock::now() - s.ended > second_thread::pause_of_short;
@@ -155,7 +156,7 @@ SecondThread::SecondThread(bool is_wanted, bool is_short) {
 SecondThread::~SecondThread() {
     if (!is_open) return;
     second_thread::state &s = second_thread::shared();
-    second_thread::has_session = false;
+    second_thread::is_in_session = second_thread::has_session = false;
     s.is_open = false;
     s.ended = second_thread::work_clock::now();
     s.session.unlock();

@@ -2,6 +2,7 @@
 """Host copies between 32- and 16-bit floats equal NumPy and ml_dtypes bit for bit."""
 
 import contextvars
+import itertools
 import threading
 
 import ml_dtypes
@@ -97,6 +98,30 @@ def test_transposed_and_sliced(queue, dtype):
         assert same(host(row_major(x[:, 3::2])), given[:, 3::2])
         assert same(host(F.astype(F.permute(x, (1, 2, 0)), "float32")), given.transpose(1, 2, 0))
         assert same(host(F.cat([x, x[:, ::2]], 1)), np.concatenate([given, given[:, ::2]], 1))
+
+
+@operation
+def row_major_of(x, dtype):
+    """Copy and convert at once."""
+    return x.trace.reorder(x, layout.row_major(x.shape, dtype))
+
+
+#: Whole and partial tiles, rows of 2 to 130 bytes, rows that are a power of two apart; parts of two
+#: threads.
+LAYOUTS = [(32, 64, 16), (33, 65, 3), (5, 40, 1024), (7, 2, 129), (300, 700, 2)]
+
+
+@pytest.mark.parametrize("shape", LAYOUTS, ids=str)
+@pytest.mark.parametrize(("source", "target"), [*PAIRS, ("bfloat16",) * 2, ("float16",) * 2])
+def test_copies_between_layouts(queue, source, target, shape):
+    with np.errstate(over="ignore", invalid="ignore"):
+        given = values_of(shape).astype(KINDS[source])
+        expected = given.astype(np.float32).astype(KINDS[target])
+    x = placed(given, queue, dtype=source)
+    with sycl_dnn.kernel_mode("always"):
+        for order in itertools.permutations(range(3)):
+            result = host(row_major_of(F.permute(x, order), target))
+            assert same(result, expected.transpose(order)), order
 
 
 def test_frozen_arrays_are_converted_once(queue):
