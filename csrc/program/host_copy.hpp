@@ -30,7 +30,7 @@ class HostCopy : public HostWork {
 
   private:
     // From which a second thread pays, and from which it is worth waking it alone.
-    static constexpr int64_t least_for_second = 1 << 17, least_of_long = 1 << 19;
+    static constexpr int64_t least_for_second = 1 << 18, least_of_long = 1 << 19;
     // Of the parts that threads take; of a tile and of a row that are not split.
     static constexpr int64_t elements_of_part = 8192, elements_of_tile = 32, elements_of_run = 256;
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Host conversions of 16-bit floats where oneDNN has only its reference implementation.
+"""Host copies and conversions of 16-bit floats that take less time than oneDNN's.
 
 On CPUs without native support, oneDNN's reorder takes 50 ns per element, a hundred times the
-memory-bound time. Functions that compute in float32 there convert with these copies.
+memory-bound time. Functions that compute in float32 there convert with these copies. Elsewhere it
+moves single elements between layouts, which takes two to three times as long for each thread.
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ from sycl_dnn import _core
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import policy
 
-#: The implementation that they replace.
-_REFERENCE = "simple:any"
+#: The implementations that they replace, the second one for some layouts.
+_REFERENCE, _SINGLE = "simple:any", "jit:uni"
+#: Elements of both innermost axes, and of an array, from which layouts are changed in blocks.
+_BLOCK, _MIN_ELEMENTS = 8, 1 << 14
 #: Size, source stride and destination stride of an axis.
 _Axis = tuple[int, ...]
 
@@ -28,10 +31,16 @@ def host_copy(pd: _core.PrimitiveDesc) -> _core.Kernel | None:
     pd : PrimitiveDesc
         Of any primitive.
     """
-    copy = copy_of(pd) if pd.name == "reorder" and _is_replaced(pd) else None
+    mode = policy.current().kernels
+    if pd.name != "reorder" or mode == "never" or pd.engine.kind is not _core.engine_kind.cpu:
+        return None
+    copy = copy_of(pd)
     if copy is None or copy[:2] == ("float32", "float32"):
         return None
-    return _core.Kernel.copy(*copy)
+    is_slow = pd.impl_info == _REFERENCE or (
+        pd.impl_info == _SINGLE and _is_turned(*copy) and _has_two_processors(pd)
+    )
+    return _core.Kernel.copy(*copy) if is_slow or mode == "always" else None
 
 
 def copy_of(pd: _core.PrimitiveDesc) -> tuple[str, str, list[_Axis]] | None:
@@ -44,12 +53,17 @@ def copy_of(pd: _core.PrimitiveDesc) -> tuple[str, str, list[_Axis]] | None:
     return source, target, _merged(src, dst)
 
 
-def _is_replaced(pd: _core.PrimitiveDesc) -> bool:
-    """Whether the reorder is slow, or should always be replaced."""
-    mode = policy.current().kernels
-    if mode == "never" or pd.engine.kind is not _core.engine_kind.cpu:
-        return False
-    return mode == "always" or pd.impl_info == _REFERENCE
+def _is_turned(source: str, target: str, axes: list[_Axis]) -> bool:
+    """Whether a copy moves 16-bit elements between layouts with long innermost axes."""
+    is_moved = source == target != "float32" and axes[-1][2] == 1 != axes[-1][1]
+    dense = max((size for size, step, _ in axes if step == 1), default=0)
+    is_long = is_moved and min(axes[-1][0], dense) >= _BLOCK
+    return is_long and math.prod(size for size, *_ in axes) >= _MIN_ELEMENTS
+
+
+def _has_two_processors(pd: _core.PrimitiveDesc) -> bool:
+    """Whether oneDNN has no more threads than these copies."""
+    return bool(pd.engine.sycl_device.max_compute_units <= 2)
 
 
 def _is_plain(desc: _core.MemoryDesc) -> bool:
