@@ -43,6 +43,8 @@ class ScatterForm(NamedTuple):
         Whether there is a base array, rather than zeros.
     by_rows : bool
         Whether the items of a group share rows rather than columns.
+    is_dense : bool
+        Whether each column of the result, and of the base, is contiguous, and a unit on a CPU.
     classes : tuple of str
         Stride classes of indices, values, the base if there is one, and the result.
     schedule : Schedule
@@ -53,6 +55,7 @@ class ScatterForm(NamedTuple):
     combined: str
     has_base: bool
     by_rows: bool
+    is_dense: bool
     classes: tuple[str, ...]
     schedule: Schedule
 
@@ -108,7 +111,10 @@ def scatter_plan(
     n_blocks = max(1, min(n_wanted, inner // _MIN_COLUMNS))
     block = -(-inner // n_blocks)
     block += -block % 16
-    if is_cpu and along[1] == 1 and classes[1][-1] == "n":
+    is_dense = is_cpu and all(step == 1 for step in along[2:])
+    if is_dense:
+        block = 1
+    elif is_cpu and along[1] == 1 and classes[1][-1] == "n":
         block = _N_STRIDED
     n_blocks = -(-inner // block)
     n_parts = 1
@@ -120,7 +126,7 @@ def scatter_plan(
     n_parts = -(-n // rows)
     n_units = n_outer * n_blocks * n_parts
     n_groups = min(n_units, (4 if is_cpu else 16) * n_processors)
-    form = ScatterForm(*dtypes, combined, len(along) == 4, by_rows, classes, schedule)
+    form = ScatterForm(*dtypes, combined, len(along) == 4, by_rows, is_dense, classes, schedule)
     share = -(-n_units // n_groups)
     numbers = [share, n_units, n, m, block, rows, *grid.sizes, *grid.passed_strides, *along]
     return ScatterPlan(form, numbers, n_groups)
@@ -209,11 +215,10 @@ class _Writing:
         k, zero, one = self._kernel, self._constant(0), self._constant(1)
         if self._form.has_base:
             base, result = (k.number_of_address(p) for p in self._pointers[2:])
-            with k.when(k.call("ne", base, result)), k.loop(*rows, one) as row:
-                self._begun(starts, row, columns)
+            with k.when(k.call("ne", base, result)):
+                self._begun(starts, rows, columns)
         else:
-            with k.loop(*rows, one) as row:
-                self._begun(starts, row, columns)
+            self._begun(starts, rows, columns)
         with k.loop(zero, self._m, one) as number:
             at = self._row(0, starts[0], number)
             values = self._row(1, starts[1], number)
@@ -276,17 +281,33 @@ class _Writing:
         stride = self._strides[number][-1]
         return k.call("add", start, self._scaled(column, stride))  # type: ignore[arg-type]
 
-    def _begun(self, starts: Sequence[Value], row: Value, columns: tuple[Value, Value]) -> None:
-        """Generate the initialization of a row of the result."""
-        k, result = self._kernel, len(starts) - 1
-        pointer, to = self._pointers[result], self._row(result, starts[result], row)
-        for column, width in self._columns(columns, self._widest):
-            if self._form.has_base:
-                source = self._moved(2, self._row(2, starts[2], row), column)
-                v = k.load(self._pointers[2], source, width)
-            else:
-                v = k.constant(0, pointer.type, width)
-            k.store(pointer, self._moved(result, to, column), v)
+    def _begun(
+        self, starts: Sequence[Value], rows: tuple[Value, Value], columns: tuple[Value, Value]
+    ) -> None:
+        """Generate the initialization of rows of the result, by rows unless columns are dense."""
+        k, one = self._kernel, self._constant(1)
+        numbers = range(2, len(starts))
+        if self._form.is_dense:
+            for column, _ in self._columns(columns, 1):
+                tops = [self._moved(n, starts[n], column) for n in numbers]
+                for row, width in self._columns(rows, self._width):
+                    step = k.converted(row, "i64")
+                    self._begin([k.call("add", top, step) for top in tops], width)
+            return
+        with k.loop(*rows, one) as row:
+            lefts = [self._row(n, starts[n], row) for n in numbers]
+            for column, width in self._columns(columns, self._widest):
+                lines = zip(numbers, lefts, strict=True)
+                self._begin([self._moved(n, left, column) for n, left in lines], width)
+
+    def _begin(self, places: Sequence[Value], width: int) -> None:
+        """Generate the initialization of elements at places of the base and the result."""
+        k = self._kernel
+        if self._form.has_base:
+            v = k.load(self._pointers[2], places[0], width)
+        else:
+            v = k.constant(0, self._pointers[-1].type, width)
+        k.store(self._pointers[-1], places[-1], v)
 
     def _put(self, values: Value, target: Value, column: Value, width: int) -> None:
         k, dtype, result = self._kernel, self._form.dtype, len(self._pointers) - 1

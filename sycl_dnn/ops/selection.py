@@ -19,6 +19,7 @@ from sycl_dnn.ops.arithmetic import (
     MINIMUM,
     REMAINDER,
     TRUNC_DIVIDE,
+    WHERE,
     cast,
     where,
 )
@@ -44,16 +45,28 @@ def _gather_infer(inputs: tuple[Node, ...], *, axes: tuple[int, ...]) -> tuple[S
     return shape, x.dtype
 
 
+def _unmasked(g: Node, index: Node, n: int) -> Node | None:
+    """Return what ``g`` is where an index is in range; None unless it is zero elsewhere."""
+    if g.operation is not WHERE or g.inputs[2] is not number(0, g.dtype):
+        return None
+    mask, inner, _ = g.inputs
+    return inner if mask is inside(index, n) and inner.shape == g.shape else None
+
+
 def _gather_vjp(node: Node, g: Node) -> list[Node | None]:
     x, *indices = node.inputs
     axes = node.attributes["axes"]
     pairs = enumerate(zip(x.shape, node.shape, strict=True))
     shape = tuple([n if k in axes else m for k, (n, m) in pairs])
-    nearest = [
-        CLAMP_BETWEEN(index, number(0, index.dtype), number(shape[k] - 1, index.dtype))
-        for index, k in zip(indices, axes, strict=True)
-    ]
-    sums = scatter_add(g, nearest, axes, shape)
+    inner = _unmasked(g, indices[0], x.shape[axes[0]]) if len(axes) == 1 else None
+    if inner is not None:  # sums ignore what is out of range
+        sums = scatter_add(inner, indices, axes, shape)
+    else:
+        nearest = [
+            CLAMP_BETWEEN(index, number(0, index.dtype), number(shape[k] - 1, index.dtype))
+            for index, k in zip(indices, axes, strict=True)
+        ]
+        sums = scatter_add(g, nearest, axes, shape)
     return [sum_to(sums, x.shape), *[None] * len(indices)]
 
 

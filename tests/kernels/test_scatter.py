@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import sycl_dnn
+from sycl_dnn import functional
 from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.ops.selection import SCATTER, SCATTER_ADD, SCATTER_MAX, SCATTER_MIN, SCATTER_MUL
 
@@ -94,3 +95,18 @@ def test_transposed_arrays(run):
     index = RNG.permutation(40)[:9].reshape(9, 1)
     result = run(lambda old, new, i: SCATTER(old, new, i, axis=0), x, values, index)
     np.testing.assert_array_equal(result, _reference(x, values, index, 0, _set))
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_gradients_of_indexed_elements_are_one_kernel(axis, queue):
+    x = RNG.normal(size=(40, 70)).astype("float32")
+    index = RNG.integers(0, 40, (40, 70))
+    places = dpnp.asarray(index, sycl_queue=queue)
+    pullback = sycl_dnn.vjp(
+        lambda x: functional.gather(x, axis, places), dpnp.asarray(x, sycl_queue=queue)
+    )[1]
+    with sycl_dnn.profile() as found:
+        (dx,) = pullback(dpnp.asarray(x, sycl_queue=queue))
+    assert len(found.records) == 1
+    expected = _reference(np.zeros_like(x), x, index, axis, np.add.at)
+    np.testing.assert_allclose(dpnp.asnumpy(dx), expected, rtol=1e-5, atol=1e-5)
