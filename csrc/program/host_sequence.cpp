@@ -152,9 +152,6 @@ void differentiate_weights(const operation &o, float *const *arrays) {
 
 // --- Rows
 
-// Multiplications that take about as long as an element of a row.
-constexpr int64_t work_of_element = 8;
-
 // Calls f with the index of each row of a result, and memory for it.
 template <class F>
 void by_row(const operation &o, float *const *arrays, int64_t rows, int64_t n, int64_t work, F f) {
@@ -217,7 +214,7 @@ void normalize_rows(const operation &o, float *const *arrays) {
 void join(const operation &o, float *const *arrays) {
     const size_t n_sources = o.arrays.size() - 1;
     const int64_t step = o.sizes[1];
-    in_parts(o.sizes[0], step, [&](int64_t begin, int64_t end) {
+    in_parts(o.sizes[0], work_of_element * step, [&](int64_t begin, int64_t end) {
         for (int64_t r = begin; r < end; ++r) {
             float *y = arrays[n_sources] + r * step;
             for (size_t i = 0; i < n_sources; ++i) {
@@ -245,7 +242,7 @@ void gather(const operation &o, float *const *arrays) {
         n_rows *= sizes[a];
         runs += sizes[a];
     }
-    in_parts(n_rows, sizes[n_axes - 1], [&](int64_t begin, int64_t last) {
+    in_parts(n_rows, work_of_element * sizes[n_axes - 1], [&](int64_t begin, int64_t last) {
         for (int64_t r = begin; r < last; ++r) {
             const float *x = arrays[0];
             float *y = arrays[1];

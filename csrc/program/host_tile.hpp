@@ -42,12 +42,13 @@ class Tile {
     // apart.
     void finish(const HostSequence::operation &o, float *const *arrays, int64_t at,
                 int64_t dst_step) {
-        apply(o, arrays, at, dst_step);
+        const int64_t own_step = apply(o, arrays, at, dst_step);
         float *y = arrays[o.arrays.size() - 1] + at;
-        if (dst_step == n)
+        if (dst_step == n && own_step == n)
             std::memcpy(y, rows, n_rows * n * sizeof *y);
         else
-            for (int64_t r = 0; r < n_rows; ++r) copy_numbers(rows + r * n, n, y + r * dst_step);
+            for (int64_t r = 0; r < n_rows; ++r)
+                copy_numbers(rows + r * own_step, n, y + r * dst_step);
         n_rows = 0;
     }
 
@@ -55,11 +56,11 @@ class Tile {
     void finish(const HostSequence::operation &o, float *const *arrays, int64_t at,
                 int64_t dst_step, int64_t column_step) {
         if (column_step == 1) return finish(o, arrays, at, dst_step);
-        apply(o, arrays, at, dst_step);
+        const int64_t own_step = apply(o, arrays, at, dst_step);
         float *y = arrays[o.arrays.size() - 1] + at;
         for (int64_t j = 0; j < n; ++j)
             for (int64_t r = 0; r < n_rows; ++r)
-                y[j * column_step + r * dst_step] = rows[r * n + j];
+                y[j * column_step + r * dst_step] = rows[r * own_step + j];
         n_rows = 0;
     }
 
@@ -68,26 +69,30 @@ class Tile {
   private:
     static constexpr int64_t elements = 4096;
 
-    void apply(const HostSequence::operation &o, float *const *arrays, int64_t at,
-               int64_t dst_step) {
-        if (step != n)  // functions of columns that do not count would take most of the time
-            for (int64_t r = 1; r < n_rows; ++r)
-                for (int64_t j = 0; j < n; ++j) rows[r * n + j] = rows[r * step + j];
+    // Returns the step between the rows then.
+    int64_t apply(const HostSequence::operation &o, float *const *arrays, int64_t at,
+                  int64_t dst_step) {
+        // Functions of many columns that do not count would take most of the time.
+        const int64_t own_step = 2 * n > step || o.functions.empty() ? step : n;
+        for (int64_t r = 1; own_step != step && r < n_rows; ++r)
+            copy_numbers(rows + r * step, n, rows + r * n);
         for (const HostSequence::function &f : o.functions)
             if (f.operand < 0)
-                f.apply(rows, n_rows * n, f.alpha, f.beta);
+                f.apply(rows, n_rows * own_step, f.alpha, f.beta);
             else
                 for (int64_t r = 0; r < n_rows; ++r)
-                    f.combine(rows + r * n, arrays[f.operand] + (f.alpha ? at + r * dst_step : 0),
-                              n);
+                    f.combine(rows + r * own_step,
+                              arrays[f.operand] + (f.alpha ? at + r * dst_step : 0), n);
+        return own_step;
     }
 
     int64_t n, step, most, n_rows = 0;
     float *rows;
 };
 
-// Multiplications of a part of an operation that are worth a second thread.
-constexpr int64_t least_of_part = 1 << 15;
+// Multiplications of a part of an operation that are worth a second thread, and those that take
+// about as long as an element of a row that is copied.
+constexpr int64_t least_of_part = 1 << 15, work_of_element = 8;
 
 // Calls f with the first lines of parts of an operation, and those after their last ones.
 template <class F>

@@ -56,9 +56,12 @@ inline void copy_matrix(const float *x, int64_t rows, int64_t columns, int64_t r
 // A matrix (k, n) with at least as many columns as loops need, or the transpose of (n, step).
 class Weights {
   public:
+    // The step along n of weights with 0 in the columns that they lack.
+    static constexpr int64_t padded = -1;
+
     Weights(const float *w, int64_t k_step, int64_t n_step, int64_t n, int64_t k, int64_t rows)
         : values(w), step(k_step), n(n), wide(std::max(n, host_rows::least_columns)) {
-        if (n == wide && n_step == 1) return;
+        if (n_step == padded || (n == wide && n_step == 1)) return;
         is_turned = k_step == 1 && rows < rows_for_copies;
         step = is_turned ? n_step : wide;
         if (is_turned) return;

@@ -90,7 +90,7 @@ const float *padded(Windows &w, const float *x) {
     const int64_t slack = 3 * w.columns.stride * w.channels;
     float *const copy = scratch(2, w.batches * height * n_line + slack).data();
     const auto &steps = w.src_steps;
-    in_parts(w.batches * height, n_line, [&](int64_t begin, int64_t end) {
+    in_parts(w.batches * height, work_of_element * n_line, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
             float *y = copy + i * n_line;
             const int64_t row = i % height - above;
@@ -284,7 +284,8 @@ void convolve_narrow(const HostSequence::operation &o, float *const *arrays) {
 // along a row, each pixel of the source has its own results there.
 void convolve_transposed(const HostSequence::operation &o, float *const *arrays) {
     Windows all(o);
-    const int64_t n = all.k_step / all.n;  // results of each pixel
+    // Results of each pixel.
+    const int64_t n = all.n_step == Weights::padded ? 1 : all.k_step / all.n;
     std::vector<float> biases;
     if (n > 1) {
         for (int64_t i = 0; arrays[2] && i < n; ++i)

@@ -10,7 +10,13 @@ from itertools import pairwise
 from sycl_dnn._core import MemoryDesc, cpu_isa, get_effective_cpu_isa
 from sycl_dnn.lower.constant_storages import constant_ids
 from sycl_dnn.lower.host_post_ops import Operation, with_post_ops
-from sycl_dnn.lower.packed_weights import PACKABLE, before_packing, in_order
+from sycl_dnn.lower.packed_weights import (
+    PACKABLE,
+    REGISTER,
+    before_packing,
+    in_order,
+    in_registers,
+)
 from sycl_dnn.lower.step_graph import Graph, Node, has_only_post_ops
 from sycl_dnn.trace import functions, layout
 from sycl_dnn.trace.values import Tensor
@@ -27,7 +33,7 @@ _MAX_TAPS = 36
 _MAX_OF_FEW_ROWS, _FEW_ROWS = 300_000, 3
 #: Columns below which weights are read row by row if there are few rows; as in
 #: csrc/program/host_weights.hpp.
-_FEW_COLUMNS, _ROWS_FOR_COPIES = 16, 8
+_FEW_COLUMNS, _ROWS_FOR_COPIES = REGISTER, 8
 #: Elements that copies read and write at most.
 MAX_COPIED = 1 << 14
 #: Position of the steps of the weights along their inner and outer axis among the sizes.
@@ -36,6 +42,8 @@ _STEPS = {"product": 6, "convolution": 21, "depthwise": 21, "narrow": 21, "trans
 #: many times fewer multiplications are worth another order of them.
 _LANES, _GAIN = 16, 2
 _UNPACKED = (0, 0)
+#: Steps of weights with 0 in the columns that they lack, as in csrc/program/host_weights.hpp.
+_IN_REGISTERS = (REGISTER, -1)
 
 
 def product_of(graph: Graph, node: Node, factor: int) -> Operation | None:
@@ -355,7 +363,10 @@ def with_packed_weights(
         inner, n = [*lines, channel, column], n * source.desc.dims[-1]
     axes = (out, *inner) if is_turned else (*inner, out)
     packed, copies = in_order(graph, source, axes)
-    return _with_steps(operation, packed, (1, k) if is_turned else (n, 1)), copies
+    if n >= REGISTER or is_turned or operation.kind == "depthwise":
+        return _with_steps(operation, packed, (1, k) if is_turned else (n, 1)), copies
+    padded, nodes = in_registers(graph, packed, n)
+    return _with_steps(operation, padded, _IN_REGISTERS), [*copies, *nodes]
 
 
 def _by_remainder(
@@ -398,7 +409,11 @@ def _by_remainder(
         return trace.reorder(joined, layout.row_major(joined.shape, "float32"))
 
     packed, nodes = graph.recorded(record)
-    return _with_steps(operation, packed, (axes[1][3] * n if is_by_row else n, 1)), nodes
+    n *= axes[1][3] if is_by_row else 1
+    if n >= REGISTER or is_by_row:
+        return _with_steps(operation, packed, (n, 1)), nodes
+    padded, copies = in_registers(graph, packed, n)
+    return _with_steps(operation, padded, _IN_REGISTERS), [*nodes, *copies]
 
 
 def _has_own_results(operation: Operation, n: int) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sycl_dnn._core import MemoryDesc, data_type
 from sycl_dnn.lower.step_graph import Graph, Node
 from sycl_dnn.onednn.apart import is_row_major
 from sycl_dnn.trace import layout
@@ -12,6 +13,8 @@ from sycl_dnn.trace.values import Tensor
 
 #: The argument that may be repacked if constant.
 PACKABLE = "weights"
+#: Elements of the rows that `in_registers` writes, as of csrc/program/host_rows.hpp.
+REGISTER = 16
 
 
 def before_packing(graph: Graph, tensor: Tensor) -> Tensor:
@@ -42,6 +45,16 @@ def in_order(graph: Graph, source: Tensor, axes: Sequence[int]) -> tuple[Tensor,
         shape = tuple(plain.shape[a] for a in axes)
         view = plain.view(shape, tuple(plain.strides[a] for a in axes))
         return trace.reorder(view, layout.row_major(shape, "float32"))
+
+    return graph.recorded(copy)
+
+
+def in_registers(graph: Graph, matrix: Tensor, n: int) -> tuple[Tensor, list[Node]]:
+    """Return rows of ``n`` elements with 0 up to REGISTER, and the node that writes them."""
+
+    def copy() -> Tensor:
+        rows = matrix.view((matrix.size // n, n, 1), (n, 1, 1))
+        return graph.trace.reorder(rows, MemoryDesc(rows.shape, data_type.f32, "aBc16b"))
 
     return graph.recorded(copy)
 
