@@ -8,9 +8,9 @@
 #include "base/dpctl_api.hpp"
 #include "base/errors.hpp"
 #include "base/gil.hpp"
+#include "engine/device_pool.hpp"
 #include "engine/huge_pages.hpp"
 #include "engine/in_flight.hpp"
-#include "engine/scratchpad.hpp"
 
 namespace sycl_dnn {
 
@@ -120,7 +120,7 @@ py::object ResultPool::new_memory_or_none(py::handle kind, size_t size) const {
 // Freeing may wait for the device.
 static void free_scratchpads() {
     ReleasedGil nogil;
-    ScratchpadPool::clear_all();
+    scratchpads().clear();
 }
 
 ResultPool::block &ResultPool::add(py::handle kind, size_t size, blocks &same_size,

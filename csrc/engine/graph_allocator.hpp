@@ -20,11 +20,4 @@ dnnl::engine make_graph_engine(const sycl::device &device, const sycl::context &
 dnnl::engine make_graph_engine(const sycl::device &device, const sycl::context &context,
                                void *allocate, void *deallocate);
 
-struct graph_pool_statistics {
-    size_t buffers, nbytes, busy;
-};
-graph_pool_statistics graph_pool_total();
-// Frees all buffers that nothing uses.
-void clear_graph_pool();
-
 }  // namespace sycl_dnn

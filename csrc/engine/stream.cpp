@@ -8,9 +8,9 @@
 #include "base/dpctl_api.hpp"
 #include "base/fork.hpp"
 #include "base/gil.hpp"
+#include "engine/device_pool.hpp"
 #include "engine/in_flight.hpp"
 #include "engine/order.hpp"
-#include "engine/scratchpad.hpp"
 #include "engine/threads.hpp"
 
 namespace sycl_dnn {
@@ -39,7 +39,7 @@ static Stream make_stream(const Engine &engine, const py::object &queue,
             engine,
             chosen,
             InFlight::of(native),
-            &ScratchpadPool::of(native, engine.handle),
+            &scratchpads().of(native.get_device(), native.get_context(), engine.handle),
             ordered.value_or(queue.is_none())};
 }
 
@@ -54,8 +54,8 @@ static dnnl::stream::flags flags_of(const Stream &stream) {
     return in_order ? dnnl::stream::flags::in_order : dnnl::stream::flags::out_of_order;
 }
 
-static py::dict scratchpad_info() {
-    const auto total = ScratchpadPool::total();
+py::dict info_of(DevicePools &pools) {
+    const auto total = pools.total();
     py::dict info;
     info["buffers"] = total.buffers;
     info["nbytes"] = total.nbytes;
@@ -85,12 +85,14 @@ void bind_stream(py::module_ &m) {
              "Wait until the events ``depends`` and all work on the queue are complete; other "
              "threads "
              "run meanwhile, and Ctrl-C raises KeyboardInterrupt.");
-    m.def("scratchpad_info", &scratchpad_info,
-          "The scratchpad buffers of the process: their number, their bytes, and how many are in "
-          "use.");
+    m.def(
+        "scratchpad_info", [] { return info_of(scratchpads()); },
+        "The scratchpad buffers of the process: their number, their bytes, and how many are in "
+        "use.");
     // Freeing may wait for the device.
-    m.def("clear_scratchpads", &ScratchpadPool::clear_all, py::call_guard<ReleasedGil>(),
-          "Free the unused scratchpad buffers.");
+    m.def(
+        "clear_scratchpads", [] { scratchpads().clear(); }, py::call_guard<ReleasedGil>(),
+        "Free the unused scratchpad buffers.");
 }
 
 }  // namespace sycl_dnn

@@ -7,8 +7,9 @@
 
 namespace sycl_dnn {
 
+class DevicePool;
+class DevicePools;
 class InFlight;
-class ScratchpadPool;
 
 // A oneDNN stream over a dpctl.SyclQueue. Executions on an `ordered` stream take their dependencies
 // from dpctl.utils.SequentialOrderManager and register their events there, as dpnp does.
@@ -17,8 +18,11 @@ struct Stream {
     Engine engine;
     py::object queue;
     std::shared_ptr<InFlight> flight;
-    ScratchpadPool *scratchpads;
+    DevicePool *scratchpads;
     bool ordered;
 };
+
+// The number of buffers, their bytes, and how many are in use.
+py::dict info_of(DevicePools &pools);
 
 }  // namespace sycl_dnn

@@ -2,19 +2,11 @@
 // Process-wide settings of the Graph API.
 #include "base/errors.hpp"
 #include "base/gil.hpp"
-#include "engine/graph_allocator.hpp"
+#include "engine/device_pool.hpp"
+#include "engine/stream.hpp"
 #include "graph/graph_types.hpp"
 
 namespace sycl_dnn {
-
-static py::dict pool_info() {
-    const auto total = graph_pool_total();
-    py::dict info;
-    info["buffers"] = total.buffers;
-    info["nbytes"] = total.nbytes;
-    info["busy"] = total.busy;
-    return info;
-}
 
 static dnnl::engine::kind kind_from(const py::object &kind) {
     return enum_of<dnnl::engine::kind>("engine_kind", kind, "engine_kind");
@@ -60,10 +52,12 @@ void bind_graph_settings(py::module_ &m) {
                                  std::to_string(modes));
         },
         py::arg("modes"), "Write graphs or partitions as JSON into the current folder.");
-    m.def("graph_pool_info", &pool_info,
-          "The buffers of oneDNN's graphs: their number, their bytes, and how many are in use.");
-    m.def("clear_graph_pool", &clear_graph_pool, py::call_guard<ReleasedGil>(),
-          "Free the unused buffers of graphs.");
+    m.def(
+        "graph_pool_info", [] { return info_of(graph_memory()); },
+        "The buffers of oneDNN's graphs: their number, their bytes, and how many are in use.");
+    m.def(
+        "clear_graph_pool", [] { graph_memory().clear(); }, py::call_guard<ReleasedGil>(),
+        "Free the unused buffers of graphs.");
 }
 
 }  // namespace sycl_dnn

@@ -7,8 +7,8 @@
 #include "base/dpctl_api.hpp"
 #include "base/errors.hpp"
 #include "base/fork.hpp"
+#include "engine/device_pool.hpp"
 #include "engine/host_lane.hpp"
-#include "engine/scratchpad.hpp"
 #include "engine/submission.hpp"
 #include "profile/profile.hpp"
 

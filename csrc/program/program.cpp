@@ -7,9 +7,9 @@
 #include <oneapi/dnnl/dnnl_sycl.hpp>
 
 #include "base/errors.hpp"
+#include "engine/device_pool.hpp"
 #include "engine/host_lane.hpp"
 #include "engine/in_flight.hpp"
-#include "engine/scratchpad.hpp"
 #include "profile/profile.hpp"
 
 namespace sycl_dnn {
