@@ -123,7 +123,7 @@ def _in_layout_of(tensor: Tensor, array: Any) -> Any:
         copy = allocation.blank_of(tensor).new(array.sycl_queue)
         allocation.wrap(copy)[...] = allocation.wrap(array)
         return copy
-    order = sorted(range(tensor.ndim), key=lambda axis: -tensor.strides[axis])
+    order = layout.axes_in_order(tensor.shape, tuple(tensor.strides))
     permuted = wrapped(array, tensor.dtype).transpose(*order)
     copy = plain(functions.copied(permuted, is_row_major=True))
     return copy.transpose(*sorted(range(tensor.ndim), key=order.__getitem__)).get_array()

@@ -105,7 +105,7 @@ def _as_data(array: Any) -> tuple[Any, ...]:
 def _order(array: Any) -> tuple[int, ...]:
     """Return the axes of a dense array, outermost in memory first."""
     steps = array.get_array().strides
-    order = tuple(sorted(range(array.ndim), key=lambda i: (-steps[i], i)))
+    order = layout.axes_in_order(array.shape, steps)
     expected = layout.row_major_strides([array.shape[i] for i in order])
     pairs = zip(order, expected, strict=True)
     if any(steps[i] != step for i, step in pairs if array.shape[i] != 1):

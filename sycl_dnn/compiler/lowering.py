@@ -27,6 +27,7 @@ from sycl_dnn.compiler.passes.depthwise import fuse_depthwise
 from sycl_dnn.compiler.passes.folding import fold
 from sycl_dnn.compiler.passes.fusing import fuse, sum_in_place
 from sycl_dnn.compiler.passes.joined_launches import join_launches
+from sycl_dnn.compiler.passes.joined_products import join_products
 from sycl_dnn.compiler.passes.kernel_fusion import fuse_kernels
 from sycl_dnn.compiler.passes.lone_functions import keep_nan
 from sycl_dnn.compiler.passes.product_operands import (
@@ -35,9 +36,8 @@ from sycl_dnn.compiler.passes.product_operands import (
     scale_results,
 )
 from sycl_dnn.compiler.passes.turned_reorders import turn_copies
-from sycl_dnn.compiler.passes.wider_values import (
+from sycl_dnn.compiler.passes.written_concatenations import (
     interleave_short_rows,
-    join_products,
     write_dense_parts,
     write_into_parts,
 )

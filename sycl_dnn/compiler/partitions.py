@@ -382,8 +382,8 @@ def _without_last_operand(graph: Graph_of_graph, node: Node) -> tuple[Node, list
     if len(node.post_ops) != 1 or node.post_ops[0][0] != "append_binary":
         return None
     operand, dst = node.inputs["attr_post_op_0_src_1"], node.dst
-    pd = rebuilt(graph.trace.engine, node, with_post_ops(node.attr, PostOps()))
-    if isinstance(pd, Refusal) or pd.desc_of("dst") != dst.desc:
+    pd = rebuilt(node, with_post_ops(node.attr, PostOps()), {"dst": dst})
+    if isinstance(pd, Refusal):
         return None
     inner = Tensor(graph.trace, Storage(dst.desc), dst.desc, dst.dtype, dst.desc.dims)
     inputs = {n: t for n, t in node.inputs.items() if t is not operand}

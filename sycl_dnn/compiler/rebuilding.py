@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from sycl_dnn._core import MemoryDesc
 from sycl_dnn.lower.constant_storages import constant_ids
 from sycl_dnn.lower.packed_weights import PACKABLE, source_of_copy
 from sycl_dnn.lower.step_graph import Graph, Node, Refusal
@@ -27,18 +29,20 @@ def is_slower(name: str, than: str) -> bool:
     return bool(_slow_parts(name) - _slow_parts(than))
 
 
-def rebuilt(engine: Any, node: Node, attr: Any, least: str | None = None, **changes: Any) -> Any:
+def rebuilt(
+    node: Node, attr: Any, layouts: Mapping[str, MemoryDesc | Tensor], **changes: Any
+) -> Any:
     """Return the node's descriptor with changed parameters, or a ``Refusal``.
 
     Parameters
     ----------
     attr : PrimitiveAttr
-    least : str, optional
-        Implementation that the new one must not be slower than; by default the node's own.
+    layouts : dict
+        By execution argument: the layout that it has.
     **changes
         Changed parameters.
     """
-    least = node.pd.impl_info if least is None else least
+    engine, least = next(iter(node.outputs.values())).trace.engine, node.pd.impl_info
     params = node.params | changes
     pd = shared_descriptors.shared.described_or_none(engine, node.row, params, attr)
     if pd is None:
@@ -51,18 +55,17 @@ def rebuilt(engine: Any, node: Node, attr: Any, least: str | None = None, **chan
         pd = shared_descriptors.shared.described(engine, node.row, params, attr, least)
     if is_slower(pd.impl_info, least):
         return Refusal(f"{node.row} would run as {pd.impl_info} instead of {least}")
+    for name, given in layouts.items():
+        required = pd.desc_of(name)
+        if required and required != (given.desc if isinstance(given, Tensor) else given):
+            verb = "write" if name in node.outputs else f"require {name} in"
+            return Refusal(f"{node.row} would {verb} another layout")
     return pd
 
 
-def misfit(pd: Any, node: Node, inputs: dict[str, Any]) -> Refusal | None:
-    """Return why the inputs do not match the layouts of a new descriptor; None if they do."""
-    for name, tensor in inputs.items():
-        required = pd.desc_of(name)
-        if name == PACKABLE or not required:
-            continue
-        if tensor.desc != required:
-            return Refusal(f"{node.row} would require {name} in another layout")
-    return None
+def kept_layouts(inputs: Mapping[str, Tensor], dst: Tensor) -> dict[str, Tensor]:
+    """Return tensors whose layouts a new descriptor must keep: all but weights to pack again."""
+    return {n: t for n, t in inputs.items() if n != PACKABLE} | {"dst": dst}
 
 
 # --- Constant weights
@@ -97,12 +100,9 @@ def with_weights(
     """Return the node with other constant weights and bias, and the nodes that pack them."""
     coefficients, changes = coefficients_of(node, weights, bias)
     inputs = {**node.inputs, **coefficients}
-    pd = rebuilt(graph.trace.engine, node, node.attr, **changes)
+    pd = rebuilt(node, node.attr, kept_layouts(inputs, node.dst), **changes)
     if isinstance(pd, Refusal):
         return pd
-    refusal = misfit(pd, node, inputs)
-    if refusal is not None or pd.desc_of("dst") != node.dst.desc:
-        return refusal or Refusal(f"{node.row} would write another layout")
     packed, nodes = graph.recorded(lambda: graph.trace.reorder(weights, pd.desc_of(PACKABLE)))
     inputs[PACKABLE] = packed
     return node.with_pd(pd, inputs=inputs), nodes
@@ -117,12 +117,23 @@ def repacked(
     """
     if PACKABLE not in node.inputs:
         return node, []
-    required, tensor = node.pd.desc_of(PACKABLE), node.inputs[PACKABLE]
-    if not required or tensor.desc == required:
+    required = node.pd.desc_of(PACKABLE)
+    if not required:
         return node, []
-    source = origin(graph, tensor)
-    is_packable = is_constant or source is not tensor or id(source.storage) in constant_ids(graph)
-    if not is_packable or source.desc.dims != required.dims:
-        return Refusal(f"{node.row} would require its weights in another layout")
-    packed, nodes = graph.recorded(lambda: graph.trace.reorder(source, required))
-    return node.with_pd(node.pd, inputs={**node.inputs, PACKABLE: packed}), nodes
+    packed = packed_as(graph, node.inputs[PACKABLE], required, is_constant)
+    if isinstance(packed, Refusal):
+        return Refusal(f"{node.row} {packed}")
+    return node.with_pd(node.pd, inputs={**node.inputs, PACKABLE: packed[0]}), packed[1]
+
+
+def packed_as(
+    graph: Graph, weights: Tensor, desc: MemoryDesc, is_constant: bool = False
+) -> tuple[Tensor, list[Node]] | Refusal:
+    """Return constant weights in a layout, and the nodes that pack them."""
+    if weights.desc == desc:
+        return weights, []
+    source = origin(graph, weights)
+    is_packable = is_constant or source is not weights or id(source.storage) in constant_ids(graph)
+    if not is_packable or source.desc.dims != desc.dims:
+        return Refusal("would require its weights in another layout")
+    return graph.recorded(lambda: graph.trace.reorder(source, desc))

@@ -14,12 +14,6 @@ from sycl_dnn.trace import layout
 Axes = list[tuple[int, int]]
 
 
-def in_order(desc: MemoryDesc) -> list[int]:
-    """Return the axes of a plain layout in memory order, outermost first."""
-    dims, strides = desc.dims, desc.strides
-    return sorted(range(len(dims)), key=lambda a: (-strides[a], -dims[a], a))
-
-
 def same_span(a: MemoryDesc, b: MemoryDesc) -> bool:
     """Whether two views at one address cover the same elements, without gaps."""
     return (
@@ -87,11 +81,11 @@ def carried(operand: MemoryDesc, frame: MemoryDesc, target: MemoryDesc) -> Memor
     if not operand.is_plain or len(operand.dims) != len(frame.dims):
         return None
     axes = []
-    for axis in in_order(frame):
+    for axis in layout.axes_in_order(frame.dims, frame.strides):
         n, m = frame.dims[axis], operand.dims[axis]
         if n > 1:
             axes.append((n, operand.strides[axis] if m == n else 0))
-    order = in_order(target)
+    order = layout.axes_in_order(target.dims, target.strides)
     groups = _refined(axes, [target.dims[a] for a in order])
     if groups is None:
         return None

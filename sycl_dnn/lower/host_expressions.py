@@ -16,6 +16,7 @@ from sycl_dnn.kernels.fused_elementwise import Form
 from sycl_dnn.kernels.launching import launch_of
 from sycl_dnn.lower.host_post_ops import Operation
 from sycl_dnn.lower.step_graph import Node
+from sycl_dnn.trace import layout
 
 #: Operations of csrc/program/host_terms.inc, and the elements of a sum that take as long as one.
 _COST = dict.fromkeys(
@@ -64,7 +65,7 @@ def binary_expression(node: Node) -> Operation | None:
     if operation is None or node.attr.calls or not all(d.is_plain for d in descs):
         return None
     dims = node.dst.desc.dims
-    axes = sorted(range(len(dims)), key=lambda a: -node.dst.desc.strides[a])
+    axes = layout.axes_in_order(dims, node.dst.desc.strides)
     strides = [[d.strides[a] if d.dims[a] > 1 else 0 for a in axes] for d in descs]
     grid = grid_of([dims[a] for a in axes], strides)
     terms = [(operation, (0, 1, 0), 0.0)]

@@ -25,13 +25,23 @@ def before_packing(graph: Graph, tensor: Tensor) -> Tensor:
     return tensor
 
 
-def source_of_copy(graph: Graph, tensor: Tensor) -> Tensor | None:
-    """Return the source of the reorder that wrote a tensor; None if another step wrote it."""
+def copy_before(graph: Graph, tensor: Tensor) -> Node | None:
+    """Return the copy that alone wrote a tensor, in this view; None if another step did."""
     writers = graph.writers(tensor.storage)
-    if len(writers) != 1 or writers[0].row != "reorder" or writers[0].attr.calls:
+    # Readers of an argument may precede a copy into it.
+    if len(writers) != 1 or tensor.storage.argument is not None:
         return None
     (copy,) = writers
-    return None if copy.dst.desc != tensor.desc or tensor.offset else copy.inputs["src"]
+    if copy.row != "reorder" or copy.attr.calls:  # attributes alone have other inputs
+        return None
+    is_same = (copy.dst.desc, copy.dst.offset) == (tensor.desc, tensor.offset)
+    return copy if is_same else None
+
+
+def source_of_copy(graph: Graph, tensor: Tensor) -> Tensor | None:
+    """Return the source of the copy that wrote a tensor; None if another step wrote it."""
+    copy = copy_before(graph, tensor)
+    return None if copy is None else copy.inputs["src"]
 
 
 def in_order(graph: Graph, source: Tensor, axes: Sequence[int]) -> tuple[Tensor, list[Node]]:

@@ -17,6 +17,7 @@ from sycl_dnn.kernels.reduction_schedule import ReductionGrid, planned
 from sycl_dnn.lower.reduction_lowering import schedule_of
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops.arithmetic import cast
+from sycl_dnn.trace import layout
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 
@@ -64,7 +65,7 @@ def _grid(src: MemoryDesc, dst: MemoryDesc) -> Grid | None:
     """Return the axes of a copy in the order of its result; None of layouts of oneDNN's own."""
     if not (src.is_plain and dst.is_plain):
         return None
-    order = sorted(range(len(dst.dims)), key=lambda a: -dst.strides[a])
+    order = layout.axes_in_order(dst.dims, dst.strides)
     strides = [[desc.strides[a] for a in order] for desc in (src, dst)]
     return grid_of([dst.dims[a] for a in order], strides)
 

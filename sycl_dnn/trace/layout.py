@@ -126,13 +126,13 @@ def like(desc: MemoryDesc, dtype: str, shape: Sequence[int] | None = None) -> Me
     # An array without axes has a descriptor with one.
     if desc.format_kind is not format_kind.blocked or not desc.is_plain or not shape:
         return row_major(shape, dtype)
-    return strided(shape, dtype, permuted_strides(shape, _axes_in_order(dims, desc.strides)))
+    return strided(shape, dtype, permuted_strides(shape, axes_in_order(dims, desc.strides)))
 
 
 def _like_pairs(desc: MemoryDesc, dtype: str, shape: Sequence[int] | None) -> MemoryDesc:
     dims, strides = desc.dims[:-1], desc.strides[:-1]
     shape = dims if shape is None else tuple(shape)
-    return strided(shape, dtype, permuted_strides(shape, _axes_in_order(dims, strides)))
+    return strided(shape, dtype, permuted_strides(shape, axes_in_order(dims, strides)))
 
 
 def strides_of(desc: MemoryDesc, dtype: str, rank: int) -> Shape:
@@ -149,6 +149,6 @@ def dtype_of(desc: MemoryDesc, like: str) -> str:
 
 
 @functools.lru_cache(4096)
-def _axes_in_order(dims: Shape, strides: Shape) -> Shape:
+def axes_in_order(dims: Shape, strides: Shape) -> Shape:
     """Return the axes of a plain layout in memory order, outermost first."""
     return tuple(sorted(range(len(dims)), key=lambda a: (-strides[a], -dims[a], a)))

@@ -137,7 +137,7 @@ def axis_order(x: Tensor | None, rank: int) -> tuple[int, ...]:
     """Return the axes of ``x``, outermost first; in order for None or oneDNN's own layouts."""
     if x is None or x.strides is None:
         return tuple(range(rank))
-    return tuple(sorted(range(rank), key=lambda a: (-x.strides[a], -x.shape[a], a)))
+    return layout.axes_in_order(x.shape, x.strides)
 
 
 def note_repeated(copy: Tensor, source: Tensor) -> None:

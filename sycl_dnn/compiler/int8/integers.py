@@ -10,8 +10,9 @@ from sycl_dnn import _core
 from sycl_dnn import functional as F
 from sycl_dnn._core import algorithm
 from sycl_dnn.compiler.int8.ranges import Ranges, Scale, integer_candidates, scale_of
-from sycl_dnn.compiler.rebuilding import misfit, origin, rebuilt
+from sycl_dnn.compiler.rebuilding import kept_layouts, origin, rebuilt
 from sycl_dnn.compiler.relayout import same_span
+from sycl_dnn.lower.packed_weights import source_of_copy
 from sycl_dnn.lower.step_graph import Graph, Node, Refusal, has_only_post_ops
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.onednn.fault import sum_of_other_type
@@ -262,10 +263,9 @@ class _Rewriting:
         changes = {"src": src.desc, "dst": dst.desc}
         changes["weights"] = layout.any_layout(weights.shape, "int8")
         changes |= {"bias": inputs["bias"].desc} if "bias" in inputs else {}
-        pd = rebuilt(self._trace.engine, node, attr, **changes)
-        fits = not isinstance(pd, Refusal) and misfit(pd, node, inputs) is None
-        if not fits or pd.desc_of("dst") != dst.desc or sum_of_other_type(pd):
-            reason = pd if isinstance(pd, Refusal) else "another layout, or type of the residual"
+        pd = rebuilt(node, attr, kept_layouts(inputs, dst), **changes)
+        if isinstance(pd, Refusal) or sum_of_other_type(pd):
+            reason = pd if isinstance(pd, Refusal) else "another type of the residual"
             node.refused.append(f"integers: {reason}")
             return None, []
         packed, more = graph.recorded(lambda: self._trace.reorder(weights, pd.desc_of("weights")))
@@ -295,14 +295,12 @@ class _Rewriting:
 
     def _before_copy(self, tensor: Tensor) -> Tensor:
         """Return the source of a copy, since it is copied into integers anyway."""
-        copy = self._graph.writer(tensor)
-        if copy is None or copy.row != "reorder" or len(copy.inputs) > 1 or copy.attr.calls:
+        source = source_of_copy(self._graph, tensor)
+        if source is None or not source.desc.is_plain:
             return tensor
-        source, copied = copy.inputs["src"], copy.outputs["dst"]
-        is_same = copied.desc == tensor.desc and copied.offset == tensor.offset
         # A caller's array may be modified in between.
         is_safe = source.storage.argument is None or not self._trace.written
-        return source if is_same and is_safe and source.desc.is_plain else tensor
+        return source if is_safe else tensor
 
     def _scaled(self, attr: Any, name: str, scale: Scale) -> dict[str, Tensor]:
         """Set scale and zero point of an argument; return their tensors."""
@@ -356,7 +354,7 @@ class _Rewriting:
         changes: dict[str, Any] = {"dst": dst.desc}
         descs = [t.desc for t in inputs.values()]
         changes |= {"srcs": descs} if "srcs" in node.params else {"src": descs[0]}
-        pd = rebuilt(self._trace.engine, node, node.attr, **changes)
+        pd = rebuilt(node, node.attr, {}, **changes)
         if isinstance(pd, Refusal):
             node.refused.append(f"integers: {pd}")
             return None

@@ -135,18 +135,10 @@ def sliced_node(node: Node, size: int) -> Node | Refusal:
     for name in ("weights", "bias"):
         if name in node.inputs:
             changes[name] = node.inputs[name].desc
-    post_ops = _with_parts(node, along, size)
-    engine = node.dst.trace.engine
-    pd = rebuilt(engine, node, with_post_ops(node.attr, post_ops), **changes)
-    if isinstance(pd, Refusal):
-        return pd
-    for name, tensor in (*node.inputs.items(), *node.outputs.items()):
-        required = pd.desc_of(name)
-        if required and required != (
-            part_desc(tensor.desc, size) if name in along else tensor.desc
-        ):
-            return Refusal(f"{node.row} would require {name} in another layout")
-    return node.with_pd(pd)
+    layouts = {n: t.desc for n, t in (node.inputs | node.outputs).items()}
+    layouts |= {n: part_desc(t.desc, size) for n, t in along.items()}
+    pd = rebuilt(node, with_post_ops(node.attr, _with_parts(node, along, size)), layouts, **changes)
+    return pd if isinstance(pd, Refusal) else node.with_pd(pd)
 
 
 def _primitive_desc(node: Node, parameter: str, tensor: Tensor) -> MemoryDesc:

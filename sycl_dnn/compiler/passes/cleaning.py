@@ -9,6 +9,7 @@ from sycl_dnn import _core
 from sycl_dnn._core import algorithm
 from sycl_dnn.compiler.post_ops import ELEMENTWISE, Op, attached, chain_on, linear, simplified
 from sycl_dnn.compiler.relayout import same_places, same_span
+from sycl_dnn.lower.packed_weights import source_of_copy
 from sycl_dnn.lower.step_graph import Graph, Node, Refusal, moved
 from sycl_dnn.onednn import dtypes, shared_descriptors
 from sycl_dnn.trace import layout
@@ -93,11 +94,8 @@ def _is_same(a: Any, b: Any) -> bool:
 def _read_original(graph: Graph, node: Node, unsteady: set[Storage]) -> bool:
     """Read through a lossless copy of a copy; return whether that was possible."""
     src, dst = node.inputs["src"], node.outputs["dst"]
-    before = graph.writer(src)
-    if before is None or before.row != "reorder" or len(before.inputs) > 1 or before.attr.calls:
-        return False
-    first, middle = before.inputs["src"], before.outputs["dst"]
-    if middle.desc != src.desc or middle.offset != src.offset or first.storage in unsteady:
+    first = source_of_copy(graph, src)
+    if first is None or first.storage in unsteady:
         return False
     wide = dtypes.promote(first.dtype, src.dtype) == src.dtype or dst.dtype == src.dtype
     if not wide or not first.is_float or first.desc.dims != src.desc.dims:

@@ -6,16 +6,13 @@ Source: oneDNN developer guide, "Primitive Attributes: Post-ops", Depthwise.
 
 from __future__ import annotations
 
-from typing import Any
-
 from sycl_dnn import _core
 from sycl_dnn._core import data_type
 from sycl_dnn.compiler.passes.fusing import is_overwritten
 from sycl_dnn.compiler.post_ops import with_post_ops
-from sycl_dnn.compiler.rebuilding import misfit, origin, rebuilt, repacked
+from sycl_dnn.compiler.rebuilding import kept_layouts, packed_as, rebuilt, repacked
 from sycl_dnn.compiler.relayout import same_span
 from sycl_dnn.lower.step_graph import Graph, Node, Refusal, has_only_post_ops
-from sycl_dnn.trace.values import Tensor
 
 _ROW = "convolution_forward"
 _WEIGHTS, _BIAS = "attr_post_op_dw_weights", "attr_post_op_dw_bias"
@@ -84,19 +81,15 @@ def _fused(graph: Graph, first: Node, second: Node) -> Refusal | None:
     if src.desc != middle.desc or is_overwritten(graph, first, second):
         return Refusal("it reads the result in another way, or later")
     attr = with_post_ops(first.attr, _post_ops(first, second))
-    pd = rebuilt(graph.trace.engine, first, attr)
+    pd = rebuilt(first, attr, kept_layouts(first.inputs, second.dst))
     if isinstance(pd, Refusal):
         return pd
-    if pd.desc_of("dst") != second.dst.desc:
-        return Refusal("it would write another layout")
-    if (refusal := misfit(pd, first, first.inputs)) is not None:
-        return refusal
     packed_node = repacked(graph, first.with_pd(pd))
-    weights = _packed_weights(graph, second.inputs["weights"], pd.desc_of(_WEIGHTS))
     if isinstance(packed_node, Refusal):
         return packed_node
+    weights = packed_as(graph, second.inputs["weights"], pd.desc_of(_WEIGHTS))
     if isinstance(weights, Refusal):
-        return weights
+        return Refusal(f"the post-op {weights}")
     fused, nodes = packed_node
     fused.inputs = {**fused.inputs, _WEIGHTS: weights[0]}
     if "bias" in second.inputs:
@@ -124,15 +117,3 @@ def _post_ops(first: Node, second: Node) -> _core.PostOps:
         name, args = second.post_ops[i]
         getattr(post_ops, name)(*args)
     return post_ops
-
-
-def _packed_weights(
-    graph: Graph, tensor: Tensor, layout: Any
-) -> tuple[Tensor, list[Node]] | Refusal:
-    """Return weights in the layout of the post-op, and the node that packs them."""
-    if tensor.desc == layout:
-        return tensor, []
-    source = origin(graph, tensor)
-    if source is tensor or source.desc.dims != layout.dims:
-        return Refusal("the post-op would require its weights in another layout")
-    return graph.recorded(lambda: graph.trace.reorder(source, layout))

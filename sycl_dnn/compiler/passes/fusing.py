@@ -13,7 +13,6 @@ from typing import Any
 
 from sycl_dnn import _core
 from sycl_dnn._core import MemoryDesc, algorithm, data_type, format_kind
-from sycl_dnn.compiler import rebuilding
 from sycl_dnn.compiler.post_ops import (
     ELEMENTWISE,
     Chain,
@@ -23,7 +22,7 @@ from sycl_dnn.compiler.post_ops import (
     simplified,
     with_post_ops,
 )
-from sycl_dnn.compiler.rebuilding import misfit, rebuilt
+from sycl_dnn.compiler.rebuilding import kept_layouts, rebuilt, repacked
 from sycl_dnn.compiler.relayout import carried, relaid, same_places, same_span
 from sycl_dnn.lower.step_graph import Graph, Node, Refusal, moved
 from sycl_dnn.onednn import dtypes, faults
@@ -264,20 +263,16 @@ def built(
 
     ``is_constant``: whether the weights are known to be constant. ``changes`` are parameters.
     """
-    node, result, engine = draft.node, draft.dst, draft.dst.trace.engine
+    node, result = draft.node, draft.dst
     attr, inputs = draft.attached()
     if fault := faults.spoils(node.row, result.desc, post_ops_of(attr)):
         return Refusal(f"oneDNN computes this post-op of {node.row} wrongly ({fault.name})")
-    pd = rebuilt(engine, node, attr, dst=_requested(node, result.desc), **changes)
+    changes["dst"] = _requested(node, result.desc)
+    pd = rebuilt(node, attr, kept_layouts(inputs, result), **changes)
     if isinstance(pd, Refusal):
         return pd
-    if pd.desc_of("dst") != result.desc:
-        return Refusal(f"{node.row} would write another layout")
-    refusal = misfit(pd, node, inputs)
-    if refusal is not None:
-        return refusal
     fused = node.with_pd(pd, inputs=inputs, outputs={"dst": result})
-    packed = rebuilding.repacked(graph, fused, is_constant)
+    packed = repacked(graph, fused, is_constant)
     if isinstance(packed, Refusal):
         return packed
     fused, nodes = packed
@@ -295,7 +290,7 @@ def _requested(node: Node, dst: MemoryDesc) -> MemoryDesc:
 def _relaid_node(graph: Graph, node: Node, reader: Node) -> Node | Refusal:
     """Return the node with the layout change of a following copy applied to its result."""
     src, dst = reader.inputs["src"], reader.outputs["dst"]
-    if node.row not in _RELAYING or len(reader.inputs) > 1 or len(reader.post_ops):
+    if node.row not in _RELAYING or reader.attr.calls:
         return Refusal(f"{node.row} cannot write another layout")
     if dst.desc.data_type not in _FLOATS or src.offset != node.dst.offset:
         return Refusal("the copy is of a part, or makes integers")
@@ -363,10 +358,9 @@ def _summed(graph: Graph, node: Node, index: int) -> bool:
             getattr(post_ops, name)(*args)
     inputs = dict(node.inputs)
     residual = inputs.pop(f"attr_post_op_{index}_src_1")
-    pd = rebuilt(graph.trace.engine, node, with_post_ops(node.attr, post_ops))
-    if isinstance(pd, Refusal) or misfit(pd, node, inputs) or pd.desc_of("dst") != node.dst.desc:
-        return False
-    if "weights" in inputs and pd.desc_of("weights") != inputs["weights"].desc:
+    layouts = inputs | {"dst": node.dst}
+    pd = rebuilt(node, with_post_ops(node.attr, post_ops), layouts)
+    if isinstance(pd, Refusal):
         return False
     summed = node.with_pd(pd, inputs=inputs)
     graph.replace([], summed, at=node)

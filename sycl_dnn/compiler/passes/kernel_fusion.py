@@ -289,7 +289,7 @@ class Fusion:
     def _original(self, tensor: Tensor) -> Tensor:
         """Return the tensor that one with long rows is a copy of, if it has the same rows."""
         copy = self._graph.writer(tensor)
-        if copy is None or copy.row != "reorder" or copy.attr.calls or len(copy.inputs) > 1:
+        if copy is None or copy.row != "reorder" or copy.attr.calls:
             return tensor
         source, row = copy.inputs["src"], _row_of(tensor)
         is_same = copy.dst.shape == tensor.shape and source.dtype == tensor.dtype

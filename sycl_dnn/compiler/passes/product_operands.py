@@ -6,9 +6,9 @@ from __future__ import annotations
 from sycl_dnn import _core
 from sycl_dnn._core import algorithm
 from sycl_dnn.compiler.post_ops import with_post_ops
-from sycl_dnn.compiler.rebuilding import misfit, origin, rebuilt
+from sycl_dnn.compiler.rebuilding import kept_layouts, rebuilt, repacked
 from sycl_dnn.lower.constant_storages import constant_ids
-from sycl_dnn.lower.packed_weights import PACKABLE
+from sycl_dnn.lower.packed_weights import PACKABLE, copy_before
 from sycl_dnn.lower.step_graph import Graph, Node, Refusal, has_only_post_ops, moved
 from sycl_dnn.trace.values import Tensor
 
@@ -28,21 +28,19 @@ def read_in_place(graph: Graph) -> None:
 
 
 def _without_copy(graph: Graph, node: Node, name: str) -> Node | None:
-    copy = graph.writer(node.inputs[name])
-    if copy is None or copy.row != "reorder" or len(copy.inputs) > 1 or copy.attr.calls:
+    operand = node.inputs[name]
+    copy = copy_before(graph, operand)
+    if copy is None:
         return None
-    source, copied, operand = copy.inputs["src"], copy.outputs["dst"], node.inputs[name]
-    if copied.desc != operand.desc or copied.offset != operand.offset or not _is_by_rows(source):
-        return None
-    if source.dtype != copied.dtype:
+    source = copy.inputs["src"]
+    if source.dtype != operand.dtype or not _is_by_rows(source):
         return None
     if graph.is_written_between(source.storage, copy, node):
         return None
-    pd = rebuilt(graph.trace.engine, node, node.attr, **{name: source.desc})
     inputs = {**node.inputs, name: source}
-    if isinstance(pd, Refusal) or _STRIDED_IMPL not in pd.impl_info or misfit(pd, node, inputs):
-        return None
-    if pd.desc_of(name) != source.desc or pd.desc_of("dst") != node.dst.desc:
+    layouts = kept_layouts(inputs, node.dst) | {name: source}
+    pd = rebuilt(node, node.attr, layouts, **{name: source.desc})
+    if isinstance(pd, Refusal) or _STRIDED_IMPL not in pd.impl_info:
         return None
     writer = graph.writer(source)
     if writer is not None:
@@ -84,11 +82,10 @@ def scale_results(graph: Graph) -> None:
 
 def _scaled(graph: Graph, node: Node, name: str) -> tuple[Node, Node, str] | None:
     """Return the multiplication by a number that an operand is, or a copy of, and its reader."""
-    reader, writer = node, graph.writer(node.inputs[name])
-    if writer is not None and writer.row == "reorder" and not writer.attr.calls:
-        if len(writer.inputs) > 1 or not _is_read_once(graph, writer):
-            return None
-        reader, name, writer = writer, "src", graph.writer(writer.inputs["src"])
+    reader, copy = node, copy_before(graph, node.inputs[name])
+    if copy is not None and _is_read_once(graph, copy):
+        reader, name = copy, "src"
+    writer = graph.writer(reader.inputs[name])
     if writer is None or writer.row != "eltwise_forward" or not _is_read_once(graph, writer):
         return None
     p, src = writer.params, writer.inputs["src"]
@@ -109,11 +106,9 @@ def _scale_result(graph: Graph, node: Node, found: list[tuple[Node, Node, str]])
     for product, _, _ in found:
         factor *= product.params["alpha"]
     post_ops.append_eltwise(algorithm.eltwise_linear, factor, 0.0)
-    attr = with_post_ops(node.attr, post_ops)
-    pd = rebuilt(graph.trace.engine, node, attr)
-    if isinstance(pd, Refusal) or misfit(pd, node, node.inputs):
-        return
-    if pd.desc_of("dst") != node.dst.desc:
+    layouts = kept_layouts(node.inputs, node.dst)
+    pd = rebuilt(node, with_post_ops(node.attr, post_ops), layouts)
+    if isinstance(pd, Refusal):
         return
     for product, reader, name in found:
         src, read = product.inputs["src"], reader.inputs[name]
@@ -169,18 +164,13 @@ def _tag_for(node: Node) -> str | None:
 
 
 def _pack_weights(graph: Graph, node: Node, tag: str) -> None:
-    trace, old = graph.trace, node.inputs[PACKABLE]
-    layout = _core.MemoryDesc(old.desc.dims, old.desc.data_type, tag)
-    pd = rebuilt(trace.engine, node, node.attr, weights=layout)
-    if isinstance(pd, Refusal) or misfit(pd, node, node.inputs):
+    weights = node.inputs[PACKABLE]
+    desc = _core.MemoryDesc(weights.desc.dims, weights.desc.data_type, tag)
+    pd = rebuilt(node, node.attr, kept_layouts(node.inputs, node.dst), weights=desc)
+    packed = pd if isinstance(pd, Refusal) else repacked(graph, node.with_pd(pd))
+    if isinstance(packed, Refusal):
         return
-    if pd.desc_of("dst") != node.dst.desc:
-        return
-    source = origin(graph, old)
-    if source.desc.dims != layout.dims:
-        return
-    packed, nodes = graph.recorded(lambda: trace.reorder(source, layout))
-    packed_node = node.with_pd(pd, inputs={**node.inputs, PACKABLE: packed})
+    packed_node, nodes = packed
     packed_node.fused = [*node.fused, f"weights as {tag}: few rows"]
     graph.replace([], packed_node, at=node)
     graph.insert(nodes, before=packed_node)
