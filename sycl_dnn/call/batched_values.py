@@ -17,7 +17,7 @@ from sycl_dnn import tree
 from sycl_dnn.call import batched_axes, batching_rules
 from sycl_dnn.call.batched_call import Call, NoRule, aligned
 from sycl_dnn.call.running_function import by_trace
-from sycl_dnn.trace import cloning, gradients, nested_arguments
+from sycl_dnn.trace import cloning, nested_arguments
 from sycl_dnn.trace import functions as F
 from sycl_dnn.trace.indexing import full_key, numbers_of, put, taken_from
 from sycl_dnn.trace.recording import Trace
@@ -312,4 +312,4 @@ class _BatchedPullback:
 
 
 #: Functions over tensors that are the same for a whole.
-_OF_WHOLES = frozenset((cloning._cloned, gradients.stop))
+_OF_WHOLES = frozenset((cloning._cloned, cloning.stop))

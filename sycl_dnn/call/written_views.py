@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from sycl_dnn import tree
 from sycl_dnn.call.recorded_tensor import RecordedTensor
 from sycl_dnn.onednn.dtypes import is_complex
-from sycl_dnn.trace import functions, gradients
+from sycl_dnn.trace import cloning, functions
 from sycl_dnn.trace.cloning import clone_of
 from sycl_dnn.trace.indexing import full_key, numbers_of, taken, taken_from
 from sycl_dnn.trace.torch_methods import VIEWS, unspoilt
@@ -99,13 +99,13 @@ def write(recording: Any, tensor: RecordedTensor, result: RecordedTensor, writer
         of_parts = _OF_PARTS.get(origin.name)
         if of_parts is not None and (is_complex(tensor.dtype) or is_complex(origin.source.dtype)):
             result = recording.joined(of_parts, of_parts, (origin.source, result), {})
-        elif origin.body is not gradients.stop:
+        elif origin.body is not cloning.stop:
             result = recording.joined(
                 _put_back, _put_back,
                 (origin.source, result, origin.body, list(origin.args), origin.place),
                 origin.kwargs,
             )  # fmt: skip
-        if origin.body is gradients.stop or recording.is_gradient_free:
+        if origin.body is cloning.stop or recording.is_gradient_free:
             result = recording.logged(_replaced, origin.source, result)
         tensor = origin.source
         chain.append((tensor, result))
@@ -123,7 +123,7 @@ def write(recording: Any, tensor: RecordedTensor, result: RecordedTensor, writer
 def is_detached(recording: Any, tensor: RecordedTensor) -> bool:
     """Whether a tensor is ``detach()`` of another, or a view of it: gradients see no writes."""
     origin = origin_of(recording, tensor)
-    while origin is not None and origin.body is not gradients.stop:
+    while origin is not None and origin.body is not cloning.stop:
         origin = origin_of(recording, origin.source)
     return origin is not None
 
@@ -151,7 +151,7 @@ def _shares_memory(recording: Any, origin: Origin, view: RecordedTensor) -> bool
     """Whether writes to a view certainly change its source in torch."""
     if origin.name in _COPYING:
         return id(view) in recording.views
-    return origin.name in VIEWS or origin.body in (*_INDEXING, gradients.stop)
+    return origin.name in VIEWS or origin.body in (*_INDEXING, cloning.stop)
 
 
 def _replaced(source: Any, value: Any) -> Any:

@@ -13,9 +13,10 @@ from typing import Any
 from sycl_dnn._dpnp import span
 from sycl_dnn.onednn import shared_descriptors
 from sycl_dnn.trace import layout
+from sycl_dnn.trace.foreign_functions import function_name, instead
 from sycl_dnn.trace.frozen import Frozen, Seed, argument_of
 from sycl_dnn.trace.recording import Trace
-from sycl_dnn.trace.refusals import NeedsArrays, function_name, instead
+from sycl_dnn.trace.refusals import NeedsArrays
 from sycl_dnn.trace.replay import Replays
 from sycl_dnn.trace.values import Storage, Tensor
 
@@ -151,7 +152,10 @@ class CompileTrace(Trace):
 
 _LIBRARIES = ("dpnp", "numpy", "dpctl")
 #: Modules whose errors refer to a traced array.
-_OF_TENSORS = tuple(f"sycl_dnn.trace.{name}" for name in ("array_methods", "indexing", "refusals"))
+_OF_TENSORS = tuple(
+    f"sycl_dnn.trace.{name}"
+    for name in ("array_methods", "foreign_functions", "indexing", "refusals")
+)
 Frames = list[tuple[FrameType, int]]
 
 

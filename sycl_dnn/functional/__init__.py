@@ -338,11 +338,12 @@ from sycl_dnn.functional.shape.reshaping import (
 from sycl_dnn.functional.vision.boxes import nms, roi_align
 from sycl_dnn.functional.vision.grids import affine_grid, grid_sample
 from sycl_dnn.lower import dense_copies
-from sycl_dnn.trace import functions
+from sycl_dnn.trace import array_function, functions, indexing
 
 functions.provide(
-    sys.modules[__name__], arrangement, selected, slice_gradients, dense_copies, keys_with_arrays
-)
+    sys.modules[__name__], arrangement, selected, slice_gradients, dense_copies, keys_with_arrays,
+    indexing, array_function,
+)  # fmt: skip
 docstring_examples.attach(globals())
 
 for _function in filter(inspect.isfunction, list(globals().values())):

@@ -13,12 +13,12 @@ import numpy as np
 from sycl_dnn import _core
 from sycl_dnn.errors import InvalidArguments
 from sycl_dnn.graph import nodes, pictures
+from sycl_dnn.graph.compiled_graph import CompiledGraph
 from sycl_dnn.graph.methods import Operations
 from sycl_dnn.graph.nodes import Node, Value
 from sycl_dnn.onednn import dtypes
 
 if TYPE_CHECKING:
-    from sycl_dnn.graph.compiled_graph import CompiledGraph
     from sycl_dnn.graph.table import Operation
 
 
@@ -326,8 +326,6 @@ class Graph(Operations, _core.OpGraph):
         InvalidArguments
             The graph was built for the other kind of device.
         """
-        from sycl_dnn.graph.compiled_graph import CompiledGraph
-
         return CompiledGraph(self, target, policy)
 
     def to_dot(self) -> str:

@@ -18,7 +18,8 @@ from sycl_dnn.call import jacobians, reverse
 from sycl_dnn.call.custom_gradients import custom_vjp
 from sycl_dnn.nn.hooks import mapped
 from sycl_dnn.trace import nested_arguments
-from sycl_dnn.trace.gradients import accumulate, propagate, separate, stopped, zeros_like
+from sycl_dnn.trace.cloning import stopped
+from sycl_dnn.trace.gradients import accumulate, propagate, separate, zeros_like
 from sycl_dnn.trace.module_arrays import building, handed, is_building, plain
 from sycl_dnn.trace.refusals import NeedsTape
 from sycl_dnn.trace.torch_methods import in_torch_manner, overwritten, unspoilt

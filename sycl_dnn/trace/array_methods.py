@@ -25,6 +25,7 @@ from sycl_dnn.trace.refusals import (
     refused_attribute,
     refused_method,
 )
+from sycl_dnn.trace.torch_methods import has_torch_methods, written
 
 
 def _refuse_out(name: str, out: Any) -> None:
@@ -90,8 +91,6 @@ def by_function(name: str, *, is_reflected: bool = False) -> Any:
 
 def _in_place(name: str, sign: Callable[[Any, Any], Any]) -> Any:
     def method(self: Any, other: Any) -> Any:
-        from sycl_dnn.trace.torch_methods import written
-
         return written(self, name, sign(self, other))
 
     method.__doc__ = "Write the result over the array; compiled functions return a new one."
@@ -343,11 +342,9 @@ class ArrayMethods(Reductions):
 
     def searchsorted(self, v: Any, side: str = "left", sorter: Any = None) -> Any:
         """Return the indices where ``v`` belongs in this array, which is sorted."""
-        from sycl_dnn.trace.array_function import array_function
-
         if sorter is not None or not hasattr(v, "shape"):
             raise TypeError("searchsorted(): v must be an array, and sorter omitted, when traced")
-        return array_function(
+        return functions.array_function(
             lambda a, b: dpnp.searchsorted(a, b, side=side), self, v, shape=v.shape, dtype="int64",
             name="searchsorted()",
         )  # fmt: skip
@@ -377,8 +374,6 @@ class ArrayMethods(Reductions):
 
     def nonzero(self, *, as_tuple: bool | None = None) -> Any:
         """As of the array: a tuple of indices; in modules as torch's, (k, number of axes)."""
-        from sycl_dnn.trace.torch_methods import has_torch_methods
-
         as_tuple = not has_torch_methods() if as_tuple is None else as_tuple
         return functions.nonzero(self, as_tuple=as_tuple)
 
@@ -406,9 +401,7 @@ class ArrayMethods(Reductions):
         return (self[i] for i in range(self.__len__()))
 
     def __getitem__(self, key: Any) -> Any:
-        from sycl_dnn.trace.indexing import taken
-
-        return taken(self, key)
+        return functions.taken(self, key)
 
 
 def _check_order(name: str, order: str) -> None:

@@ -165,18 +165,6 @@ def separate(tensor: Tensor) -> Tensor:
     return tensor.trace.view(tensor, alias(tensor), lambda grad: grad)
 
 
-def stopped(x: Any) -> Any:
-    """Return a traced value that is a constant to gradients; anything else unchanged."""
-    return x.trace.logged(stop, x) if isinstance(x, Tensor) else x
-
-
-def stop(x: Tensor) -> Tensor:
-    """Return a tensor of the same elements that is a constant to gradients."""
-    constant = alias(x)
-    x.trace.tape.append(Entry("stop_gradient", {"src": x}, {"dst": constant}, rule=lambda e, g: {}))
-    return constant
-
-
 def _by_composition(
     trace: Trace, entry: Entry, composed: Composition, grads: Grads, needed: set[str]
 ) -> Grads:

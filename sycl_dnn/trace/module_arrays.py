@@ -23,7 +23,6 @@ from sycl_dnn import _torch_habits
 from sycl_dnn._dpnp import Lacking, array_of_class, asnumpy, bits_as, in_dtype, replace_array
 from sycl_dnn.trace import array_writes, functions, indexing, policy
 from sycl_dnn.trace.array_device import device_on
-from sycl_dnn.trace.eager_methods import EAGER
 from sycl_dnn.trace.torch_methods import (
     ADDED,
     FACTS,
@@ -307,8 +306,6 @@ def _written(x: Any, name: str, args: Any, kwargs: Any) -> Any:
 
 def _others(x: Any, name: str) -> Callable[..., Any] | None:
     """Return the function for one of torch's names, or None."""
-    if name in EAGER:
-        return EAGER[name]
     if name in ADDED:
         return ADDED[name]
     if name.endswith("_") and name[:-1] in WRITERS:

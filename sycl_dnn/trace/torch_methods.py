@@ -14,9 +14,11 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import dpnp
+
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import functions, policy
-from sycl_dnn.trace.cloning import clone_of, contiguous
+from sycl_dnn.trace.cloning import clone_of, contiguous, stopped
 from sycl_dnn.trace.write_marks import OfOthers, captured
 from sycl_dnn.trace.written_values import check_written
 
@@ -165,7 +167,7 @@ def _transpose(x: Any, dim0: int, dim1: int) -> Any:
     return functions.transpose(x, dim0, dim1)
 
 
-def expanded_shape(x: Any, *sizes: Any, size: Any = None) -> tuple[int, ...]:
+def _expanded_shape(x: Any, *sizes: Any, size: Any = None) -> tuple[int, ...]:
     """Return the shape of ``x.expand(...)``; -1 keeps the size of an axis."""
     requested = _sizes(sizes) if size is None else tuple(size)
     lead = len(requested) - x.ndim
@@ -173,7 +175,9 @@ def expanded_shape(x: Any, *sizes: Any, size: Any = None) -> tuple[int, ...]:
 
 
 def _expand(x: Any, *sizes: Any, size: Any = None) -> Any:
-    full = expanded_shape(x, *sizes, size=size)
+    full = _expanded_shape(x, *sizes, size=size)
+    if isinstance(x, dpnp.ndarray) and not hasattr(x, "marks"):
+        return dpnp.broadcast_to(x, full)
     return x if full == x.shape else functions.expand(x, full)
 
 
@@ -240,8 +244,6 @@ def _as(dtype: str) -> Callable[..., Any]:
 
 def detached(x: Any) -> Any:
     """Return a value that is constant to gradients and shares its memory with ``x``."""
-    from sycl_dnn.trace.gradients import stopped
-
     return alias(x, stopped(x))
 
 

@@ -14,7 +14,7 @@ from sycl_dnn._core import MemoryDesc
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import functions, layout
 from sycl_dnn.trace.array_methods import ArrayMethods, by_function
-from sycl_dnn.trace.refusals import ForeignFunctions
+from sycl_dnn.trace.foreign_functions import ForeignFunctions
 from sycl_dnn.trace.torch_methods import Size, TorchMethods, has_torch_methods, viewed
 
 if TYPE_CHECKING:

@@ -164,7 +164,7 @@ def test_functions_of_dpnp_and_numpy_suggest_a_replacement(name, run, make):
 
 
 def test_suggested_names_exist():
-    from sycl_dnn.trace.refusals import NAMES
+    from sycl_dnn.trace.foreign_functions import NAMES
 
     assert not [twin for twin in NAMES.values() if not hasattr(F, twin)]
 

@@ -28,7 +28,7 @@ from sycl_dnn.ops import elementwise_losses as losses
 from sycl_dnn.ops.arithmetic import cast
 from sycl_dnn.ops.losses import Scores, loss_of_indices, loss_of_shares
 from sycl_dnn.trace import functions as F
-from sycl_dnn.trace.gradients import stopped
+from sycl_dnn.trace.cloning import stopped
 from sycl_dnn.trace.pointwise import linear_map
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import reshape

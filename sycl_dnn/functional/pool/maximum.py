@@ -33,7 +33,7 @@ from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops.arithmetic import CLAMP, GE, ISNAN, cast, where
 from sycl_dnn.ops.creation import full, iota
-from sycl_dnn.trace.gradients import stopped
+from sycl_dnn.trace.cloning import stopped
 from sycl_dnn.trace.pointwise import zeros
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import reshape

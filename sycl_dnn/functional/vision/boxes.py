@@ -41,7 +41,7 @@ from sycl_dnn.ops.arithmetic import (
     where,
 )
 from sycl_dnn.ops.creation import iota
-from sycl_dnn.trace.gradients import stopped
+from sycl_dnn.trace.cloning import stopped
 from sycl_dnn.trace.pointwise import zeros
 from sycl_dnn.trace.refusals import value_of
 from sycl_dnn.trace.values import Tensor

@@ -18,7 +18,7 @@ from sycl_dnn.nn.utils.weight_normalization import (
     replaced,
     restored,
 )
-from sycl_dnn.trace.gradients import stopped
+from sycl_dnn.trace.cloning import stopped
 from sycl_dnn.trace.values import Tensor
 
 
