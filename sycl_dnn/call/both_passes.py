@@ -91,6 +91,9 @@ class Differentiated:
         forward = on_host(trace, forward, finals, saved, fuses_kernels=fuses)
         self.forward = Executable(trace, forward, finals, forward_arguments, saved)
         self.reverse = Executable(trace, later, grads, [*seed_storages, *saved])
+        self._end(trace)
+
+    def _end(self, trace: Trace) -> None:
         trace.end()
         # The forward pass returns them, since a seed must not be drawn again.
         self.reverse.give()

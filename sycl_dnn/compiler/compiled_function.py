@@ -62,10 +62,9 @@ class Compiled(Programs, Generic[P, R]):
             )  # fmt: skip
         call, key = self._key(args, kwargs)
         traced_outs = [v for v in tree.leaves(out) if isinstance(v, Tensor)]
+        if traced_outs and not call.traced:  # arrays that it captures are arguments of the trace
+            args, kwargs = nested_arguments.replaced((args, kwargs), traced_outs[0].trace.capture)
         if call.traced or traced_outs:
-            if not call.traced:  # arrays that it captures are arguments of the trace
-                capture = traced_outs[0].trace.capture
-                args, kwargs = nested_arguments.replaced((args, kwargs), capture)
             result = self.subject(*args, **kwargs)
             return result if out is None else written_in_trace(self.__name__, result, out)
         outs = () if out is None else nested_arguments.arrays_of(out)
@@ -88,15 +87,19 @@ class Compiled(Programs, Generic[P, R]):
         if not isinstance(plan, Lowered):
             eager_result = self.subject(*args, **kwargs)
             return eager_result if out is None else written(self.__name__, eager_result, out)
+        result = self._run(plan, placed, key, args, kwargs)
+        return in_manner(result) if out is None else result
+
+    def _run(self, plan: Lowered, placed: PlacedCall, key: Any, args: Any, kwargs: Any) -> Any:
+        """Run a program; let calls like this one bypass Python, if possible."""
         result = placed.run(plan)
         if plan.assigned:
-            result = plan.assigned.done(result, [*args, *kwargs.values()])
-            return in_manner(result) if out is None else result
+            return plan.assigned.done(result, [*args, *kwargs.values()])
         # Donated arrays must be checked at every call; beside constants floats have another order.
         if not (self._donated or self._constants and placed.call.numbers):
             fixed = self._plans.static_of(key)
             placed.remember(self._plans, policy.SOURCES, args, kwargs, key, plan, fixed=fixed)
-        return in_manner(result) if out is None else result
+        return result
 
     @property
     def _undonated(self) -> Compiled:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import Any
 
@@ -213,6 +214,18 @@ class Lowering:
     def tensors(self, results: Sequence[Node]) -> list[Tensor]:
         """Return the tensors of nodes."""
         n_steps = len(self._trace.steps)
+        results = self._prepared(results)
+        order = in_order(results, self._tensors)
+        levels, read = self._levels_of(order, results)
+        self._places = self._places_of([n for n in results if n.operation is CONCAT])
+        self._record(order, results, levels, read)
+        self._chains.finish()
+        if self._trace.fuses_kernels:
+            self._explain(self._trace.steps[n_steps:])
+        return [self._tensors[node] for node in results]
+
+    def _prepared(self, results: Sequence[Node]) -> list[Node]:
+        """Return results in operations that kernels compute; ``like`` follows."""
         unexpanded = results
         if not self._trace.fuses_kernels:
             results = expansion.joined(results)
@@ -220,7 +233,12 @@ class Lowering:
         results = expansion.reading_sources(results, self._sources(), self._tensors)
         pairs = zip(unexpanded, results, strict=True)
         self._like = {expanded: self._like[node] for node, expanded in pairs if node in self._like}
-        order = in_order(results, self._tensors)
+        return results
+
+    def _levels_of(
+        self, order: Sequence[Node], results: Sequence[Node]
+    ) -> tuple[dict[Node, int], set[Node]]:
+        """Return the pass that computes each node, and the nodes that passes write to memory."""
         gathered = self._read_from_memory(order)
         read = gathered | set(results)
         levels: dict[Node, int] = {}
@@ -228,13 +246,19 @@ class Lowering:
             before = max([self._level(node, n, levels) for n in node.inputs], default=0)
             levels[node] = before + (not is_elementwise(node))
         early = [node for node in order if node in read and not levels[node]]
-        self._places = self._places_of([n for n in results if n.operation is CONCAT])
         is_free = self._trace.fuses_kernels and gathered.isdisjoint(early)
         if is_free and all(map(self._is_read_quickly, early)):
             # Reductions do not wait for them, so one launch may compute both.
             levels |= dict.fromkeys(early, 1)
         if not self._trace.fuses_kernels:
             read |= {n for n in _repeated(results) if levels.get(n) == 0}
+        return levels, read
+
+    def _record(
+        self, order: Sequence[Node], results: Sequence[Node], levels: Mapping[Node, int],
+        read: AbstractSet[Node],
+    ) -> None:  # fmt: skip
+        """Record the passes in order."""
         launched_nodes = longest_first([node for node in order if not is_elementwise(node)], order)
         for level in range(max(levels.values(), default=0) + 1):
             for node in launched_nodes:
@@ -250,10 +274,6 @@ class Lowering:
             ]
             for shape in dict.fromkeys(node.shape for node in fused_nodes):
                 self._fused([node for node in fused_nodes if node.shape == shape])
-        self._chains.finish()
-        if self._trace.fuses_kernels:
-            self._explain(self._trace.steps[n_steps:])
-        return [self._tensors[node] for node in results]
 
     def _places_of(self, joined: Sequence[Node]) -> NodeTensors:
         """Return views of new tensors, such as concatenations, for values not in memory yet."""
