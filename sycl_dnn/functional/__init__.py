@@ -337,12 +337,12 @@ from sycl_dnn.functional.shape.reshaping import (
 )
 from sycl_dnn.functional.vision.boxes import nms, roi_align
 from sycl_dnn.functional.vision.grids import affine_grid, grid_sample
-from sycl_dnn.lower import dense_copies
+from sycl_dnn.lower import complex_values, dense_copies, kernel_versions
 from sycl_dnn.trace import array_function, functions, indexing
 
 functions.provide(
     sys.modules[__name__], arrangement, selected, slice_gradients, dense_copies, keys_with_arrays,
-    indexing, array_function,
+    indexing, array_function, kernel_versions, complex_values,
 )  # fmt: skip
 docstring_examples.attach(globals())
 

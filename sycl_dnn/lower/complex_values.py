@@ -20,7 +20,7 @@ from sycl_dnn.ops.creation import iota
 from sycl_dnn.ops.shape import broadcast_shape, broadcast_to
 from sycl_dnn.trace import layout, pointwise
 from sycl_dnn.trace.gradients import Grads, rule_for
-from sycl_dnn.trace.recording import OF_COMPLEX, Trace, version_in
+from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.reductions import reduce, sum_to
 from sycl_dnn.trace.steps import Entry
 from sycl_dnn.trace.values import Tensor, alias
@@ -167,22 +167,21 @@ def elementwise(definition: Callable[..., Any], *operands: Any) -> Tensor:
 # --- Parts of gradients
 
 
-@version_in(OF_COMPLEX, "binary")
-def _binary(kind: A, a: Tensor, b: Tensor, dtype: str) -> Tensor:
+def complex_pair(kind: A, a: Tensor, b: Tensor, dtype: str) -> Tensor:
+    """Compute a binary algorithm."""
     if kind in (A.binary_add, A.binary_sub) and a.dtype == b.dtype:
         return as_numbers(pointwise.binary(kind, as_pairs(a), as_pairs(b)))
     return elementwise(PAIRS[kind], a, b)
 
 
-@version_in(OF_COMPLEX, "reduce")
-def _reduced(kind: A, z: Tensor, axes: tuple[int, ...], dtype: str) -> Tensor:
+def complex_reduction(kind: A, z: Tensor, axes: tuple[int, ...], dtype: str) -> Tensor:
+    """Reduce by an algorithm over axes, which remain with size 1."""
     if not z.ndim:
         return z
     return as_numbers(reduce(kind, as_pairs(z), axes, dtypes.part_of(dtype)))
 
 
-@version_in(OF_COMPLEX, "convert")
-def converted(x: Tensor, dtype: str) -> Tensor:
+def complex_conversion(x: Tensor, dtype: str) -> Tensor:
     """Convert a tensor to a complex dtype, or a complex tensor to a real one: its real part."""
     part = dtypes.part_of(dtype)
     real, imag = parts(x) if dtypes.is_complex(x.dtype) else (x, None)

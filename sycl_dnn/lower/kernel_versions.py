@@ -19,7 +19,7 @@ from sycl_dnn.lower.node_lowering import computed, gradient
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops.arithmetic import cast
 from sycl_dnn.trace.gradients import Grads, rule_for
-from sycl_dnn.trace.recording import AS_KERNELS, Trace, version_in
+from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.steps import Entry
 from sycl_dnn.trace.values import Tensor
 
@@ -29,14 +29,15 @@ def _cast(function: Callable[..., Node], wide: str, dtype: str, *operands: Node)
     return cast(function(*[cast(x, wide) for x in operands]), dtype)
 
 
-@version_in(AS_KERNELS, "binary")
-def _binary(kind: A, a: Tensor, b: Tensor, dtype: str) -> Tensor:
+def pair_kernel(kind: A, a: Tensor, b: Tensor, dtype: str) -> Tensor:
+    """Compute a binary algorithm."""
     wide = dtypes.wide(dtypes.promote(dtypes.promote(a.dtype, b.dtype), dtype))
     return computed(partial(_cast, PAIRS[kind], wide, dtype), a, b)
 
 
-@version_in(AS_KERNELS, "eltwise")
-def _eltwise(x: Tensor, kind: A, alpha: float, beta: float) -> Tensor:
+def eltwise_kernel(x: Tensor, kind: A, alpha: float, beta: float) -> Tensor:
+    """Compute an element-wise algorithm."""
+
     def function(node: Node) -> Node:
         return FUNCTIONS[kind](node, alpha, beta)
 
@@ -63,13 +64,13 @@ def _gradients(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Gr
     return {names[int(number)]: part for number, part in parts.items()}
 
 
-@version_in(AS_KERNELS, "convert")
-def _convert(x: Tensor, dtype: str) -> Tensor:
+def conversion_kernel(x: Tensor, dtype: str) -> Tensor:
+    """Convert to another dtype."""
     return computed(lambda node: cast(node, dtype), x)
 
 
-@version_in(AS_KERNELS, "reduce")
-def _reduced(kind: A, x: Tensor, axes: tuple[int, ...], dtype: str) -> Tensor:
+def reduction_kernel(kind: A, x: Tensor, axes: tuple[int, ...], dtype: str) -> Tensor:
+    """Reduce by an algorithm over axes, which remain with size 1."""
     operand = x if str(x.dtype) in REGISTERS else x.trace.convert(x, "float32")
     result_dtype = dtype if dtype in REGISTERS else "float32"
     floats = [name for name in (str(operand.dtype), result_dtype) if dtypes.is_float(name)]

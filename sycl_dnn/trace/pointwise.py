@@ -8,8 +8,8 @@ from functools import partial
 
 from sycl_dnn._core import PostOps, PrimitiveAttr, algorithm
 from sycl_dnn.onednn import dtypes
-from sycl_dnn.trace import layout
-from sycl_dnn.trace.recording import AS_KERNELS, OF_COMPLEX, Trace
+from sycl_dnn.trace import functions, layout
+from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.reductions import sum_to
 from sycl_dnn.trace.steps import Entry, Out
 from sycl_dnn.trace.values import Tensor
@@ -124,9 +124,9 @@ def binary(kind: algorithm, a: Tensor, b: Tensor, dtype: str | None = None) -> T
     shape = broadcast_shape(a.shape, b.shape)
     dtype = dtype or dtypes.promote(a.dtype, b.dtype)
     if dtypes.is_complex(dtype):
-        return OF_COMPLEX["binary"](kind, a, b, dtype)
+        return functions.complex_pair(kind, a, b, dtype)  # type: ignore[no-any-return]
     if not trace.is_compiled or "float64" in (a.dtype, b.dtype, dtype):
-        return AS_KERNELS["binary"](kind, a, b, dtype)
+        return functions.pair_kernel(kind, a, b, dtype)  # type: ignore[no-any-return]
     a, b = expand_rank(a, len(shape)), expand_rank(b, len(shape))
     with untaped(trace):
         if 0 in shape:
@@ -168,7 +168,7 @@ def eltwise(x: Tensor, kind: algorithm, alpha: float = 0.0, beta: float = 0.0) -
     """Apply one of oneDNN's element-wise functions, in the layout of ``x``."""
     is_lone_map = kind is A.eltwise_linear and not x.trace.is_compiled
     if is_lone_map or x.dtype == "float64":
-        return AS_KERNELS["eltwise"](x, kind, float(alpha), float(beta))
+        return functions.eltwise_kernel(x, kind, float(alpha), float(beta))  # type: ignore[no-any-return]
     outputs = x.trace.primitive(
         "eltwise_forward",
         {"src": x},

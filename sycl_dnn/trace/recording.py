@@ -42,24 +42,6 @@ if TYPE_CHECKING:
 
 #: Dtypes whose bits oneDNN copies only as pairs of halves.
 _IN_HALVES = frozenset({"int64", "float64", *dtypes.STAND_INS} - {"uint32"})
-Versions = dict[str, Callable[..., Tensor]]
-#: By function of this folder: its version as a kernel, for float64 and all else that oneDNN lacks,
-#: and for what compiled functions alone make post-ops of.
-AS_KERNELS: Versions = {}
-#: By function of this folder: its version for complex numbers.
-OF_COMPLEX: Versions = {}
-
-
-def version_in(
-    versions: Versions, name: str
-) -> Callable[[Callable[..., Tensor]], Callable[..., Tensor]]:
-    """Register a version of a function, with its own derivatives."""
-
-    def register(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-        versions[name] = function
-        return function
-
-    return register
 
 
 def _redescribed(tensor: Tensor, desc: _core.MemoryDesc) -> Tensor | None:
@@ -159,7 +141,7 @@ class Trace(TraceState):
         """Return a tensor converted by a generated kernel, in a layout; not on the tape."""
         tape, self.tape = self.tape, []
         try:
-            converted = AS_KERNELS["convert"](tensor, dtype)
+            converted = functions.conversion_kernel(tensor, dtype)
         finally:
             self.tape = tape
         return converted if converted.desc == desc else self.reorder(converted, desc)
@@ -237,7 +219,7 @@ class Trace(TraceState):
         if tensor.dtype == dtype:
             return tensor
         if dtypes.is_complex(tensor.dtype) or dtypes.is_complex(dtype):
-            return OF_COMPLEX["convert"](tensor, dtype)
+            return functions.complex_conversion(tensor, dtype)  # type: ignore[no-any-return]
         desc = layout.like(tensor.desc, dtype)
         if dtype in dtypes.STAND_INS:  # which the descriptor does not tell
             converted = self._by_kernel(tensor, dtype, desc)

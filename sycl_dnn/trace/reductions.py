@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from sycl_dnn._core import algorithm
 from sycl_dnn.onednn import dtypes
-from sycl_dnn.trace.recording import AS_KERNELS, OF_COMPLEX
+from sycl_dnn.trace import functions
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import reshape
 
@@ -22,8 +22,9 @@ def reduce(kind: algorithm, x: Tensor, axes: Sequence[int], dtype: str | None = 
     axes = tuple(sorted({a % max(x.ndim, 1) for a in axes}))
     if x.size and all(x.shape[a] == 1 for a in axes if x.ndim):
         return x.trace.convert(x, dtype)
-    of_dtype = OF_COMPLEX if dtypes.is_complex(x.dtype) else AS_KERNELS
-    return of_dtype["reduce"](kind, x, axes, dtype)
+    is_complex = dtypes.is_complex(x.dtype)
+    reduced = functions.complex_reduction if is_complex else functions.reduction_kernel
+    return reduced(kind, x, axes, dtype)  # type: ignore[no-any-return]
 
 
 def sum_to(x: Tensor, shape: tuple[int, ...]) -> Tensor:

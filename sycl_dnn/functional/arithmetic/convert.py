@@ -56,9 +56,9 @@ def converted(x: Tensor, dtype: str) -> Tensor:
 def _of_complex(x: Tensor, dtype: str) -> Tensor:
     """Convert to or from complex numbers, whose imaginary parts other dtypes drop, as in torch."""
     if not dtypes.is_complex(x.dtype):
-        return complex_values.converted(converted(x, dtypes.part_of(dtype)), dtype)
+        return complex_values.complex_conversion(converted(x, dtypes.part_of(dtype)), dtype)
     if dtypes.is_complex(dtype):
-        return complex_values.converted(x, dtype)
+        return complex_values.complex_conversion(x, dtype)
     return converted(complex_values.parts(x)[0], dtype)
 
 

@@ -14,7 +14,6 @@ from sycl_dnn import tree
 from sycl_dnn._dpnp import array_in, host_view, is_readable
 from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.ir.node import Node, Operation
-from sycl_dnn.lower import complex_values, kernel_versions  # noqa: F401
 from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops.arithmetic import cast

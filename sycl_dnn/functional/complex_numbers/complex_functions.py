@@ -24,7 +24,7 @@ from sycl_dnn.lower.complex_values import (
     Parts,
     as_numbers,
     as_pairs,
-    converted,
+    complex_conversion,
     elementwise,
     joined,
     parts,
@@ -58,7 +58,7 @@ def _same(name: str, *operands: Any) -> list[Any]:
 
 def to_complex(x: Tensor, dtype: str) -> Tensor:
     """Return a tensor in a complex dtype."""
-    return x if x.dtype == dtype else converted(x, dtype)
+    return x if x.dtype == dtype else complex_conversion(x, dtype)
 
 
 def _of_sum(name: str, sign: float, input: Any, other: Any, alpha: Any) -> Tensor:
