@@ -99,20 +99,12 @@ class CompileTrace(Trace):
         body: Callable[..., Any],
         args: Sequence[Any],
         kwargs: dict[str, Any],
+        is_taped: bool = True,
     ) -> Any:
         """Record a function, skipping its body if an equal call was recorded before."""
-        return self._replayed(function, body, args, kwargs, True)
-
-    def reused(self, key: Any, body: Callable[..., Any], tensors: Sequence[Tensor]) -> Any:
-        """Record steps that are not differentiated, or those of an equal key."""
-        return self._replayed(key, body, tensors, {}, False)
-
-    def _replayed(
-        self, key: Any, body: Callable[..., Any], args: Any, kwargs: Any, is_taped: bool
-    ) -> Any:
         if self._replays is None or self._repeated is not None:
             return body(*args, **kwargs)
-        return self._replays.call(self, key, body, args, kwargs, is_taped)
+        return self._replays.call(self, function, body, args, kwargs, is_taped)
 
     def lowered(self, tensor: Tensor) -> Tensor:
         """Convert a float32 tensor to the compute dtype of the function."""

@@ -148,7 +148,8 @@ def lowered(
 
     key = (lowered, tuple(nodes), known, alike)
     with untaped(trace):
-        tensors: list[Tensor] = trace.reused(key, body, (*existing.values(), *like.values()))
+        known_tensors = (*existing.values(), *like.values())
+        tensors: list[Tensor] = trace.joined(key, body, known_tensors, {}, is_taped=False)
     return tensors
 
 

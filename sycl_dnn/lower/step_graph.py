@@ -426,7 +426,7 @@ class Graph:
         Not differentiable. Functions of one ``key`` record the same.
         """
         with untaped(self.trace):
-            return self.trace.reused(key or function, function, args)
+            return self.trace.joined(key or function, function, args, {}, is_taped=False)
 
     def steps(self, nodes: Sequence[Node] | None = None) -> Iterator[Step | ArrayStep]:
         """Yield the given nodes, or all, as steps with primitives."""

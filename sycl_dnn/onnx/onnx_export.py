@@ -106,9 +106,12 @@ class ExportTrace(Trace):
         return value
 
     def joined(
-        self, function: Any, body: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
-    ) -> Any:
+        self, function: Any, body: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any],
+        is_taped: bool = True,
+    ) -> Any:  # fmt: skip
         """Record a function, and write its operators unless it is part of another function."""
+        if not is_taped:
+            return body(*args, **kwargs)
         name = getattr(function, "name", None) or function.__name__
         row = ROWS.get(name)
         if self._is_inside or row is None:

@@ -334,15 +334,10 @@ def independent(operands: Sequence[Tensor], results: Grads) -> None:
     operands[0].trace.tape.append(Entry("independent", inputs, results, rule=rule))
 
 
-def added(a: Tensor, b: Tensor) -> Tensor:
-    """Return the sum of two gradients."""
-    return add(a, b)
-
-
 def accumulate(grads: dict[int, Tensor], tensor: Tensor, gradient: Tensor) -> None:
     """Add to the gradient of a tensor; ``grads`` has them by ``id`` of the tensor."""
     old = grads.get(id(tensor))
-    grads[id(tensor)] = gradient if old is None else added(old, gradient)
+    grads[id(tensor)] = gradient if old is None else add(old, gradient)
 
 
 def summed(pairs: Iterable[tuple[Tensor, Tensor]]) -> dict[int, Tensor]:

@@ -134,7 +134,7 @@ class Trace(TraceState):
             # The other way is left to oneDNN, which refuses it: nothing narrows float64 unasked.
             return self._by_kernel(tensor, dtype, desc)
         copy = Tensor(self, Storage(desc), desc, dtype, tensor.shape)
-        self._add(self.copy_step(tensor, copy, inserted=inserted))
+        self.add_step(self.copy_step(tensor, copy, inserted=inserted))
         return copy
 
     def _by_kernel(self, tensor: Tensor, dtype: str, desc: _core.MemoryDesc) -> Tensor:
@@ -158,16 +158,14 @@ class Trace(TraceState):
         body: Callable[..., Any],
         args: Sequence[Any],
         kwargs: dict[str, Any],
+        is_taped: bool = True,
     ) -> Any:
-        """Record a function: run its body over tensors."""
-        return body(*args, **kwargs)
+        """Record a function: run its body over tensors.
 
-    def reused(self, key: Any, body: Callable[..., Any], tensors: Sequence[Tensor]) -> Any:
-        """Record steps that are not differentiated; a compiled function has one recording per key.
-
-        ``key`` says what ``body`` does, except for the layouts of its tensors.
+        A compiled function has one recording for each ``function`` and arguments: it says what the
+        body does. What is not ``is_taped`` is not differentiated.
         """
-        return body(*tensors)
+        return body(*args, **kwargs)
 
     def called(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """Record a function of the layer, with its name on the tape."""
@@ -236,7 +234,7 @@ class Trace(TraceState):
     ) -> Tensor:
         """Return a tensor of zero bytes."""
         tensor = self.new(desc, shape, dtype)
-        self._add(Step(None, {}, {"dst": tensor}))
+        self.add_step(Step(None, {}, {"dst": tensor}))
         return tensor
 
     def update(self, argument: Tensor, value: Tensor, name: str, is_alone: bool = False) -> None:
@@ -328,7 +326,7 @@ class Trace(TraceState):
         workspace = pd.desc_of("workspace")
         if workspace and "workspace" not in args and "workspace" not in results:
             results["workspace"] = self._workspace(workspace)
-        self._add(Step(Planned(pd), args, results))
+        self.add_step(Step(Planned(pd), args, results))
         results = {name: _canonical(t) for name, t in results.items()}
         entry = Entry(row, dict(inputs), results, params, args, pd)
         entry.has_post_ops = attr is not None and any(c[0] == "set_post_ops" for c in attr.calls)
@@ -408,7 +406,7 @@ class Trace(TraceState):
         read = named if reads is None else {str(i): t for i, t in enumerate(reads)}
         results = {str(i): self._array_result(out) for i, out in enumerate(outs)}
         step = ArrayStep(function, {n: self._as_array(t) for n, t in read.items()}, results)
-        self._add(step, is_repeated)
+        self.add_step(step, is_repeated)
         self.tape.append(Entry("array_call", named, results, rule=rule))
         return list(results.values())
 

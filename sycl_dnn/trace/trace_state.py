@@ -345,7 +345,8 @@ class TraceState:
         self.tape.append(entry)
         return result
 
-    def _add(self, step: Step | ArrayStep, is_repeated: bool = False) -> None:
+    def add_step(self, step: Step | ArrayStep, is_repeated: bool = False) -> None:
+        """Record a step; not on the tape. ``is_repeated`` as for ``array_call``."""
         is_constant = all(t.storage.constant for t in step.inputs.values())
         step.is_repeated = is_repeated
         step.constant = bool(step.inputs) and is_constant and not is_repeated
@@ -355,10 +356,6 @@ class TraceState:
         if isinstance(step, ArrayStep):
             self._by_calls |= {id(t): t for t in step.outputs.values()}
             self._written_by_calls |= {t.storage for t in step.outputs.values()}
-
-    def add_step(self, step: Step, is_repeated: bool = False) -> None:
-        """Record an existing step; not on the tape. ``is_repeated`` as for ``array_call``."""
-        self._add(step, is_repeated)
 
     def extend_step(self, step: Step, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> None:
         """Extend a kernel's step; no later step may have written its new inputs."""

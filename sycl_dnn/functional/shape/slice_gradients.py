@@ -13,8 +13,7 @@ from sycl_dnn.ir.node import Node
 from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.ops import selection
 from sycl_dnn.trace import layout
-from sycl_dnn.trace.gradients import added
-from sycl_dnn.trace.pointwise import zeros
+from sycl_dnn.trace.pointwise import add, zeros
 from sycl_dnn.trace.slices import Cut, Part
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import narrow
@@ -30,7 +29,7 @@ def sum_of_parts(like: Tensor, whole: Tensor | None, parts: Sequence[Part]) -> T
     axis = _axis_of_disjoint(parts)
     if axis is not None and (like.size > _MANY or len(parts) > _FEW_PARTS):
         joined = _joined(like, parts, axis)
-        return joined if whole is None else added(whole, joined)
+        return joined if whole is None else add(whole, joined)
     if whole is None and len(parts) == 1 and like.size > _MANY:
         return _written(like, parts[0])
     for first in range(0, len(parts), _FEW_PARTS):
