@@ -166,6 +166,45 @@ def dequantize(node: Node) -> Callable[[Arrays], list[Any]]:
     return run
 
 
+class ArraysStep:
+    """Operations that run through arrays instead of as a partition.
+
+    Parameters
+    ----------
+    nodes : sequence of Node
+    reads, writes : sequence of int
+        Ids of values.
+    run_arrays : callable
+        Takes arrays and numbers of the host by id, and returns those of ``writes``.
+    reason : str
+    inner : CompiledGraph, optional
+        The graph that computes them.
+    """
+
+    __slots__ = ("inner", "nodes", "reads", "reason", "run_arrays", "writes")
+    compiled: _core.CompiledPartition | None = None
+    copied: tuple[int, ...] = ()
+
+    def __init__(
+        self, nodes: Sequence[Node], reads: Sequence[int], writes: Sequence[int],
+        run_arrays: Callable[[dict[int, Any]], Sequence[Any]], reason: str, inner: Any = None,
+    ) -> None:  # fmt: skip
+        self.nodes, self.reads, self.writes = list(nodes), list(reads), list(writes)
+        self.run_arrays, self.reason, self.inner = run_arrays, reason, inner
+
+    def run(self, plan: Plan, tensors: dict[int, Any], stream: Any, kind: Any) -> None:
+        """Submit."""
+        arrays = {id: tensors[id].to_array() for id in self.reads}
+        results = profile_notes.array_call(
+            "graph." + "+".join(node.operation.name for node in self.nodes),
+            lambda: self.run_arrays(arrays),
+            profile_notes.arrays_in(arrays.values()),
+            stream.sycl_queue,
+        )
+        for id, result in zip(self.writes, results, strict=True):
+            tensors[id] = plan.adopt(plan.value(id), result)
+
+
 # --- Operations that oneDNN accepts only after another operation
 
 
@@ -210,54 +249,30 @@ def _warn(nodes: Sequence[Node], kinds: str, plan: Plan) -> None:
     )
 
 
-class WideStep:
-    """A group of operations compiled as an f32 graph, with conversions around it.
+def wide_step(nodes: Sequence[Node], writes: Sequence[int], plan: Plan) -> ArraysStep:
+    """Return a group of operations as one f32 graph, with conversions around it.
 
-    Intermediate values remain f32, as in a fused partition.
-
-    Parameters
-    ----------
-    nodes : sequence of Node
-    writes : sequence of int
-        Ids of the values that are needed outside the group.
-    plan : Plan
+    Intermediate values remain f32, as in a fused partition. ``writes`` are the ids of the values
+    that are needed outside the group.
 
     Raises
     ------
     Unimplemented
         oneDNN does not support the operation in f32 either, or the group only converts.
     """
+    kinds = " and ".join(lacking(nodes, plan))
+    produced = {v.id for node in nodes for v in node.outputs}
+    provided = {v.id: v for node in nodes for v in node.values if v.id not in produced}
+    graph = _wide_graph(nodes, list(provided.values()), writes, plan)
+    inner = graph.compile(plan.queue)
+    _warn(nodes, kinds, plan)
 
-    __slots__ = ("graph_call", "nodes", "plan", "reads", "reason", "writes")
-    compiled: _core.CompiledPartition | None = None
-    copied: tuple[int, ...] = ()
+    def run(arrays: dict[int, Any]) -> Sequence[Any]:
+        output = inner(*map(_widened, arrays.values()))
+        return output if isinstance(output, tuple) else (output,)
 
-    def __init__(self, nodes: Sequence[Node], writes: Sequence[int], plan: Plan) -> None:
-        self.nodes = list(nodes)
-        kinds = " and ".join(lacking(nodes, plan))
-        produced = {v.id for node in nodes for v in node.outputs}
-        provided = {v.id: v for node in nodes for v in node.values if v.id not in produced}
-        self.reads, self.writes = list(provided), list(writes)
-        graph = _wide_graph(self.nodes, list(provided.values()), self.writes, plan)
-        self.graph_call = graph.compile(plan.queue)
-        self.reason = f"this device has no instructions for {kinds}; runs in f32"
-        #: The resulting graph, with all shapes known.
-        self.plan: Plan = self.graph_call.plans[-1]
-        _warn(nodes, kinds, plan)
-
-    def run(self, plan: Plan, tensors: dict[int, Any], stream: Any, kind: Any) -> None:
-        """Submit through arrays."""
-        scalars = plan.scalars_of({id: tensors[id] for id in self.reads})
-        arrays = [scalars[id] if id in scalars else tensors[id].to_array() for id in self.reads]
-        output = profile_notes.array_call(
-            "graph." + "+".join(node.operation.name for node in self.nodes),
-            lambda: self.graph_call(*map(_widened, arrays)),
-            profile_notes.arrays_in(arrays),
-            stream.sycl_queue,
-        )
-        results = output if isinstance(output, tuple) else (output,)
-        for id, result in zip(self.writes, results, strict=True):
-            tensors[id] = plan.adopt(plan.value(id), result)
+    reason = f"this device has no instructions for {kinds}; runs in f32"
+    return ArraysStep(nodes, list(provided), writes, run, reason, inner)
 
 
 def _wide_graph(
@@ -386,6 +401,21 @@ def way(node: Node, plan: Plan, problem: Exception | None = None) -> Way:
         f"{[(v.dtype, plan.shapes[v.id]) for v in node.values]}, {node.attributes}"
         + (f": {problem}" if problem else "")
     )
+
+
+def lone_step(node: Node, plan: Plan, problem: Exception | None = None) -> ArraysStep:
+    """Return an operation as its fallback; raises as ``way``."""
+    run, reason = way(node, plan, problem)
+
+    def run_arrays(arrays: dict[int, Any]) -> list[Any]:
+        by_name = {
+            name: [arrays[v.id] for v in value] if isinstance(value, list) else arrays[value.id]
+            for name, value in node.inputs.items()
+        }
+        return run(by_name)
+
+    reads, writes = ([v.id for v in values] for values in (node.values, node.outputs))
+    return ArraysStep([node], reads, writes, run_arrays, reason)
 
 
 def _wildcard(node: Node) -> Callable[[Arrays], list[Any]]:

@@ -11,7 +11,7 @@ import dpnp
 from sycl_dnn import _core, functional
 from sycl_dnn.errors import DnnlError, InvalidArguments, Unimplemented
 from sycl_dnn.graph import fallbacks
-from sycl_dnn.graph.fallbacks import WideStep, lacking
+from sycl_dnn.graph.fallbacks import ArraysStep, lacking
 from sycl_dnn.graph.nodes import Node, Value, low_level
 from sycl_dnn.graph.read_as_rows import PRODUCTS, ordered_operands, read_as_rows
 from sycl_dnn.graph.repeated_calls import call_plan_of
@@ -19,7 +19,7 @@ from sycl_dnn.graph.tensor import Tensor, array_over, element_strides
 from sycl_dnn.onednn import dtypes, faults
 from sycl_dnn.onednn.apart import is_row_major
 from sycl_dnn.onednn.fault import GraphOp
-from sycl_dnn.trace import allocation, policy, profile_notes
+from sycl_dnn.trace import allocation, policy
 from sycl_dnn.trace.array import wrapped
 from sycl_dnn.trace.capabilities import saturates
 
@@ -95,6 +95,10 @@ class Number(Tensor):
         super().__init__(layout, value)
         self.value = value
 
+    def to_array(self) -> Any:
+        """Return the value."""
+        return self.value
+
 
 class Data(_core.GraphTensor):
     """Memory allocated by a call."""
@@ -136,7 +140,7 @@ def _dense(array: Any) -> Any:
     return type(array)(dpnp.ascontiguousarray(array.data), array.dtype)
 
 
-# --- Steps: compiled partitions and fallbacks
+# --- Steps: compiled partitions
 
 
 class PartitionStep:
@@ -144,6 +148,7 @@ class PartitionStep:
 
     __slots__ = ("compiled", "copied", "nodes", "reads", "writes")
     reason: str | None = None
+    inner = None
 
     def __init__(
         self, compiled: _core.CompiledPartition, nodes: list[Node], copied: Iterable[int]
@@ -163,43 +168,6 @@ class PartitionStep:
         self.compiled.execute(stream, [(tensors | rows)[id] for id in self.reads], outputs)
 
 
-class FallbackStep:
-    """An operation that does not run as a partition."""
-
-    __slots__ = ("nodes", "reads", "reason", "run_arrays", "writes")
-    compiled: _core.CompiledPartition | None = None
-    copied: tuple[int, ...] = ()
-
-    def __init__(self, node: Node, fallback: fallbacks.Way) -> None:
-        self.nodes = [node]
-        self.run_arrays, self.reason = fallback
-        self.reads = [v.id for v in node.values]
-        self.writes = [v.id for v in node.outputs]
-
-    def run(self, plan: Plan, tensors: dict[int, Any], stream: Any, kind: Any) -> None:
-        """Submit through arrays."""
-        node = self.nodes[0]
-
-        def array(value: Any) -> Any:
-            tensor = tensors[value.id]
-            if value.property == "host_scalar":
-                return plan.scalars_of(tensors)[value.id]
-            return tensor.to_array()
-
-        arrays = {
-            name: [array(v) for v in provided] if isinstance(provided, list) else array(provided)
-            for name, provided in node.inputs.items()
-        }
-        output = profile_notes.array_call(
-            f"graph.{node.operation.name}",
-            lambda: self.run_arrays(arrays),
-            profile_notes.arrays_in(arrays.values()),
-            stream.sycl_queue,
-        )
-        for value, result in zip(node.outputs, output, strict=True):
-            tensors[value.id] = plan.adopt(value, result)
-
-
 # --- Plan
 
 
@@ -211,7 +179,7 @@ class Plan:
         self.graph, self.queue = owner.graph, owner.queue
         self.engine, self.stream = owner.engine, owner.stream
         self.layouts: dict[int, _core.LogicalTensor] = {}
-        self.steps: list[PartitionStep | FallbackStep | WideStep] = []
+        self.steps: list[PartitionStep | ArraysStep] = []
         #: Partitions that oneDNN failed to compile: their operations, and the message.
         self.refused: list[tuple[list[Node], str]] = []
         self._values = {v.id: v for v in self._all_values()}
@@ -358,7 +326,7 @@ class Plan:
 
     def _add_fallback(self, node: Node, problem: Exception | None = None) -> None:
         try:
-            step = FallbackStep(node, fallbacks.way(node, self, problem))
+            step = fallbacks.lone_step(node, self, problem)
         except Unimplemented:
             if not self._add_wide([node], [v.id for v in node.outputs]):
                 raise
@@ -370,13 +338,13 @@ class Plan:
         if policy.current().fallback == "error" or not lacking(group, self):
             return False
         try:
-            step = WideStep(group, writes, self)
+            step = fallbacks.wide_step(group, writes, self)
         except Unimplemented:
             return False
         self._append(step)
         return True
 
-    def _append(self, step: FallbackStep | WideStep) -> None:
+    def _append(self, step: ArraysStep) -> None:
         """Add a step that operates on arrays.
 
         Raises
@@ -471,7 +439,3 @@ class Plan:
         if key not in self._call_plans:
             self._call_plans[key] = call_plan_of(self, key)
         return self._call_plans[key]
-
-    def scalars_of(self, tensors: dict[int, Any]) -> dict[int, Any]:
-        """Return the values of a call's host scalars."""
-        return {id: t.value for id, t in tensors.items() if isinstance(t, Number)}

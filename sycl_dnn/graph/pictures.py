@@ -7,8 +7,6 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from sycl_dnn.graph.fallbacks import WideStep
-
 if TYPE_CHECKING:
     from sycl_dnn.graph.builder import Graph
     from sycl_dnn.graph.nodes import Node, Value
@@ -193,9 +191,10 @@ def of_plan(plan: Plan, times: list[float] | None = None) -> str:
     refused = list(plan.refused)
     for number, step in enumerate(plan.steps):
         rows.append(_cells(str(number), step))
-        if isinstance(step, WideStep):
-            rows += [_cells(f"{number}.{i}", s) for i, s in enumerate(step.plan.steps)]
-            refused += step.plan.refused
+        if step.inner is not None:
+            inner = step.inner.plans[-1]
+            rows += [_cells(f"{number}.{i}", s) for i, s in enumerate(inner.steps)]
+            refused += inner.refused
     if times:
         time_of = {str(number): f"{ms:.3f}" for number, ms in enumerate(times)}
         rows = [(*cells, time_of.get(cells[0], "ms" if cells is rows[0] else "")) for cells in rows]

@@ -10,7 +10,8 @@ from graph_ops import download, upload
 import sycl_dnn
 from sycl_dnn import FallbackWarning, Unimplemented
 from sycl_dnn.graph import Graph
-from sycl_dnn.graph.partition_plan import FallbackStep, PartitionStep
+from sycl_dnn.graph.fallbacks import ArraysStep
+from sycl_dnn.graph.partition_plan import PartitionStep
 
 
 def test_user_function_between_partitions(queue, kind):
@@ -23,7 +24,7 @@ def test_user_function_between_partitions(queue, kind):
     actual = compiled(dpnp.asarray(a, sycl_queue=queue))
     assert np.allclose(dpnp.asnumpy(actual), np.sqrt(np.cumsum(np.maximum(a, 0), 1)), atol=1e-5)
     kinds = [type(step) for step in compiled.plans[0].steps]
-    assert kinds == [PartitionStep, FallbackStep, PartitionStep]
+    assert kinds == [PartitionStep, ArraysStep, PartitionStep]
 
 
 def test_wrong_result_of_a_function_is_named(queue, kind):
@@ -55,7 +56,7 @@ def test_dropout_alone_and_fused(queue, kind, behind):
     assert 0.15 < 1 - mask.mean() < 0.35
     assert (first == again).all()
     assert (first != other).any()
-    assert isinstance(compiled.plans[0].steps[0], PartitionStep if behind else FallbackStep)
+    assert isinstance(compiled.plans[0].steps[0], PartitionStep if behind else ArraysStep)
 
 
 @pytest.mark.parametrize("dtype", ["bf16", "f16"])
