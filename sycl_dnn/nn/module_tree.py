@@ -150,24 +150,7 @@ class _Walk:
             n: None if v is None else self._leaf(attrs["_buffers"], n, f"{path}.{n}", True)
             for n, v in attrs["_buffers"].items()
         }
-        fixed: dict[str, Any] = {}
-        makers: dict[str, Maker] = {}
-        tokens = []
-        fixed |= {name: attrs[name] for name in ("_state_hooks", "_written") if name in attrs}
-        fixed["_returned"] = dict.fromkeys(attrs.get("_returned", ()))
-        for name, value in attrs.items():
-            if name in OWN:
-                continue
-            is_written = name in attrs.get("_written", ())
-            token, maker = (
-                self._written(attrs, name, value, f"{path}.{name}") if is_written
-                else self._encoded(attrs, name, value, f"{path}.{name}")
-            )  # fmt: skip
-            tokens.append((name, token))
-            if maker is None:
-                fixed[name] = value
-            else:
-                makers[name] = maker
+        fixed, makers, tokens = self._attributes(attrs, path)
         modules = {
             n: None if v is None else self._node(v, f"{path}.{n}", is_constant)
             for n, v in attrs["_modules"].items()
@@ -180,6 +163,28 @@ class _Walk:
         groups = [tuple(g.items()) for g in (parameters, buffers, modules)]
         self.tokens.append((index, kind, frozenset(tokens), *groups, frozen))
         return index
+
+    def _attributes(
+        self, attrs: dict[str, Any], path: str
+    ) -> tuple[dict[str, Any], dict[str, Maker], list[Any]]:
+        """Return the fixed attributes of a module, the makers of others, and all identities."""
+        fixed: dict[str, Any] = {}
+        fixed |= {name: attrs[name] for name in ("_state_hooks", "_written") if name in attrs}
+        fixed["_returned"] = dict.fromkeys(attrs.get("_returned", ()))
+        makers: dict[str, Maker] = {}
+        tokens = []
+        for name, value in attrs.items():
+            if name in OWN:
+                continue
+            is_written = name in attrs.get("_written", ())
+            encode = self._written if is_written else self._encoded
+            token, maker = encode(attrs, name, value, f"{path}.{name}")
+            tokens.append((name, token))
+            if maker is None:
+                fixed[name] = value
+            else:
+                makers[name] = maker
+        return fixed, makers, tokens
 
     def _written(self, owner: Any, name: str, value: Any, path: str) -> tuple[Any, Maker | None]:
         """Encode an attribute that a forward assigns: not part of the form, but guarded."""

@@ -187,15 +187,19 @@ def _checked_q(name: str, x: Tensor, q: Any) -> Tensor:
     return filled(x.trace, float(q), (), str(x.dtype))
 
 
-def _quantile(
-    name: str, x: Tensor, q: Any, dim: int | None, keepdim: bool, interpolation: str,
-    skips_nan: bool,
-) -> Tensor:  # fmt: skip
+def _check_quantile(name: str, x: Tensor, interpolation: str) -> None:
     if str(x.dtype) not in ("float32", "float64"):
         raise TypeError(f"{name}: input must be float32 or float64, got {x.dtype}")
     if interpolation not in _ROUNDED:
         choices = ", ".join(map(repr, _ROUNDED))
         raise ValueError(f"{name}: interpolation must be one of {choices}, got {interpolation!r}")
+
+
+def _quantile(
+    name: str, x: Tensor, q: Any, dim: int | None, keepdim: bool, interpolation: str,
+    skips_nan: bool,
+) -> Tensor:  # fmt: skip
+    _check_quantile(name, x, interpolation)
     q = _checked_q(name, x, q)
     flat = reshape(x, (x.size,)) if dim is None or not x.ndim else x
     axis = check_axis(name, 0 if dim is None else dim, flat.ndim)
