@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstring>
 #include <map>
+#include <mutex>
 
 #include "base/dpctl_api.hpp"
 #include "base/dpctl_programs.hpp"
@@ -162,20 +163,32 @@ void Kernel::settle_together(const std::vector<Kernel *> &kernels,
     for (size_t i = 0; i < kernels.size(); ++i) {
         Kernel &k = *kernels[i];
         if (!k.build || k.launched || k.brief) continue;
-        if (!first[i])
+        if (first[i]) {
+            if (!k.interpreter) k.interpreter = first[i];
+        } else if (!k.begun && !(k.begun = k.build->begun())) {
             k.wait_for_build();
-        else if (!k.interpreter)
-            k.interpreter = first[i];
+        }
     }
 }
 
 void Kernel::wait_for_build() {
     if (PyErr_CheckSignals()) throw py::error_already_set();
-    const auto built = ProgramBuild::kernel({build, name});
+    use(ProgramBuild::kernel({build, name}));
+}
+
+void Kernel::use(std::optional<sycl::kernel> built) {
     if (!built) throw unimplemented(name + ": the device's compiler refuses this kernel");
+    static std::mutex guard;
+    const std::lock_guard<std::mutex> lock(guard);
     if (launched) return;  // another thread was faster, and uses its own
-    handle = built;
+    handle = std::move(built);
     launched = true;
+}
+
+void Kernel::finish_build() {
+    if (launched || !begun) return;
+    auto built = ProgramBuild::kernel_of(begun, name);
+    use(built ? std::move(built) : build->kernel_alone(name));
 }
 
 void Kernel::before_run(const std::vector<Kernel *> &kernels) {
@@ -183,7 +196,7 @@ void Kernel::before_run(const std::vector<Kernel *> &kernels) {
     std::vector<ProgramBuild::named> builds;
     for (Kernel *k : kernels) {
         // A profile covers what runs from now on.
-        if (k->launched || (!profile::is_on() && k->build->first_run())) continue;
+        if (k->launched || (!profile::is_on() && (k->begun || k->build->first_run()))) continue;
         repeated.push_back(k);
         builds.push_back({k->build, k->name});
     }

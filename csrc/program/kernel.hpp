@@ -43,13 +43,17 @@ class Kernel {
     static void start_together(const std::vector<Kernel *> &kernels,
                                const std::vector<size_t> &nbytes);
 
-    // Makes those of a program ready: interpreted, or waits for the driver; throws `unimplemented`
-    // if that refuses. Call with the GIL.
+    // Makes those of a program ready: interpreted, or built, or `finish_build` has to wait for the
+    // driver; throws `unimplemented` if that has refused. Call with the GIL.
     static void settle_together(const std::vector<Kernel *> &kernels,
                                 const std::vector<size_t> &nbytes);
 
     // Whether the driver runs it; no longer changes once true.
     bool is_launched() const { return launched; }
+
+    // Before it is submitted: waits for what has begun; throws `unimplemented`. Call without the
+    // GIL.
+    void finish_build();
 
     // Before each run of a program: builds those whose module has run before, since what runs only
     // once takes longer to build than to interpret. Call with the GIL.
@@ -91,6 +95,7 @@ class Kernel {
                                                    const std::vector<size_t> &nbytes,
                                                    bool is_repeated);
     void wait_for_build();
+    void use(std::optional<sycl::kernel> built);
 
     const HostWork &work() const { return brief ? *brief : *host; }
 
@@ -98,8 +103,9 @@ class Kernel {
     std::shared_ptr<const HostWork> brief;      // the same as what is built, of few elements
     bool is_decided = false;
     std::optional<sycl::kernel> handle;
-    std::atomic<bool> launched;   // the handle is there
-    interpreter_ptr interpreter;  // until then
+    std::atomic<bool> launched;                 // the handle is there
+    interpreter_ptr interpreter;                // until then
+    std::shared_ptr<ProgramBuild::Work> begun;  // or this, which does not change
 };
 
 void bind_kernel(py::module_ &m);

@@ -279,6 +279,7 @@ void Program::submit(const Stream &stream, frame &f, std::vector<sycl::event> &d
     HostLane lane(*stream.flight, has_host_tasks());
     const bool launches = launches_brief(stream, depends);
     for (size_t i = start, end; i < steps.size(); i = end) {
+        if (steps[i].kernel) steps[i].kernel->finish_build();
         const size_t launched = stream.flight->is_cpu ? end_of_launches(i, launches) : i;
         const size_t brief = launches || profile::is_on() ? i : end_of_brief(i);
         end = std::max({launched, brief, i + 1});

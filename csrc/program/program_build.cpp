@@ -146,9 +146,17 @@ std::map<work_ptr, py::object>::node_type take_done() {
 // More would make the binary large for programs that need few of its kernels.
 constexpr size_t most_together = 32;
 
+// Bytes of modules that are built together, if a program waits for them: while the driver builds
+// those of its later steps, it runs.
+constexpr size_t most_awaited = 32 << 10;
+
 bool can_join(const ProgramBuild::Work &work, const sycl::queue &queue, const std::string &kernel) {
     const auto &names = work.kernels;
+    size_t n_bytes = 0;
+    for (const std::string &module : work.modules) n_bytes += module.size();
+    const bool is_awaited = work.start == std::chrono::steady_clock::time_point{};
     return !work.options && !names.empty() && names.size() < most_together &&
+           (!is_awaited || n_bytes < most_awaited) &&
            work.queue.get_context() == queue.get_context() &&
            work.queue.get_device() == queue.get_device() &&
            std::find(names.begin(), names.end(), kernel) == names.end();
@@ -271,24 +279,34 @@ void ProgramBuild::start_together(const std::vector<named> &builds,
     for (const work_ptr &work : pending) begin(work);
 }
 
-std::optional<sycl::kernel> ProgramBuild::finished(const work_ptr &from,
-                                                   const std::string &name) const {
-    std::optional<sycl::kernel> compiled;
-    {
-        const ReleasedGil nogil;
-        builder &b = the_builder();
-        std::unique_lock<std::mutex> lock(b.guard);
-        from->start = {};
-        b.changed.notify_all();
-        b.changed.wait(lock, [&] { return from->done; });
-        lock.unlock();
-        try {
-            if (from->bundle) compiled = kernel_in(*from->bundle, name);
-        } catch (const std::exception &) {  // a binary without this kernel
-        }
+std::shared_ptr<ProgramBuild::Work> ProgramBuild::begun() const {
+    if (!work || work->kernels.empty()) return nullptr;  // a binary may lack the kernel
+    builder &b = the_builder();
+    const std::lock_guard<std::mutex> lock(b.guard);
+    if (work->done) return nullptr;
+    work->start = {};  // before those that nobody waits for
+    b.changed.notify_all();
+    return work;
+}
+
+std::optional<sycl::kernel> ProgramBuild::kernel_of(const work_ptr &from, const std::string &name) {
+    builder &b = the_builder();
+    std::unique_lock<std::mutex> lock(b.guard);
+    from->start = {};
+    b.changed.notify_all();
+    b.changed.wait(lock, [&] { return from->done; });
+    lock.unlock();
+    try {
+        if (from->bundle) return kernel_in(*from->bundle, name);
+    } catch (const std::exception &) {  // a binary without this kernel
     }
-    keep_done();
-    return compiled;
+    return std::nullopt;
+}
+
+std::optional<sycl::kernel> ProgramBuild::kernel_alone(const std::string &name) const {
+    const auto alone = std::make_shared<Work>(Work{queue, {}, {written}, {name}, {}, options});
+    build(alone);
+    return kernel_of(alone, name);
 }
 
 std::optional<sycl::kernel> ProgramBuild::kernel(const named &request) {
@@ -296,7 +314,12 @@ std::optional<sycl::kernel> ProgramBuild::kernel(const named &request) {
     ProgramBuild &owner = *request.build;
     for (;;) {
         const work_ptr work = owner.work;
-        auto compiled = owner.finished(work, request.kernel);
+        std::optional<sycl::kernel> compiled;
+        {
+            const ReleasedGil nogil;
+            compiled = kernel_of(work, request.kernel);
+        }
+        keep_done();
         if (compiled || work->kernels.size() == 1) return compiled;
         // A binary, or modules of which any may be what the driver refuses: now this one alone.
         if (owner.work != work) continue;

@@ -49,19 +49,25 @@ class ProgramBuild : public std::enable_shared_from_this<ProgramBuild> {
     // Starts and waits; nothing if the driver refuses the module. Call with the GIL.
     static std::optional<sycl::kernel> kernel(const named &request);
 
+    struct Work;
+    // What the thread builds for a caller who waits later; null if there is nothing to wait for.
+    // Call with the GIL.
+    std::shared_ptr<Work> begun() const;
+    // Waits; nothing if the driver refuses any of its modules. Call without the GIL.
+    static std::optional<sycl::kernel> kernel_of(const std::shared_ptr<Work> &from,
+                                                 const std::string &name);
+    // The same of what has begun, built in the calling thread.
+    std::optional<sycl::kernel> kernel_alone(const std::string &name) const;
+
     // Keeps what has been built so far on disk; also at exit, after `finish`. Call with the GIL.
     static void keep_done();
     // At exit, without the GIL: drops what was not begun, and waits for the rest.
     static void finish();
 
-    struct Work;
-
   private:
     const std::string &module();             // runs Python
     void look();                             // once, for a binary; runs Python
     std::shared_ptr<Work> work_of_binary();  // null if there is none, and it must be compiled
-    std::optional<sycl::kernel> finished(const std::shared_ptr<Work> &from,
-                                         const std::string &name) const;
 
     const sycl::queue queue;
     const py::object source;

@@ -93,7 +93,7 @@ def compiled(queue: Any, source: str | bytes | Module, name: str) -> Any:
 
 def _built(queue: Any, source: str | bytes | Module) -> Any:
     is_opencl = queue.backend == dpctl.backend_type.opencl
-    if is_opencl and (not isinstance(source, str) or _is_cpu_with_compiler(queue, source)):
+    if is_opencl and (not isinstance(source, str) or _is_cpu_with_compiler(queue.sycl_device)):
         find = functools.partial(_found, queue, source)
         options = _OPTIONS if isinstance(source, str) else None
         keep = kept_binaries.keep_together
@@ -111,19 +111,8 @@ def _built(queue: Any, source: str | bytes | Module) -> Any:
     return program
 
 
-#: OpenCL C that every compiler accepts.
-_PROBE = "__kernel void nothing(__global int *x) {}"
-_with_compiler: dict[Any, bool] = {}
-
-
-def _is_cpu_with_compiler(queue: Any, source: str) -> bool:
-    """Whether the device is a CPU for which OpenCL C is compiled."""
-    device = queue.sycl_device
-    if not device.is_cpu or source is _PROBE:
-        return False
-    if device not in _with_compiler:
-        _with_compiler[device] = _built(queue, _PROBE) is not None
-    return _with_compiler[device]
+def _is_cpu_with_compiler(device: Any) -> bool:
+    return bool(device.is_cpu and device.has_aspect_online_compiler)
 
 
 def _bytes(source: str | bytes | Module) -> bytes:
@@ -175,10 +164,9 @@ def _from_compiler(queue: Any, source: str | bytes | Module) -> Any:
 
 def _forget() -> None:
     """Drop objects of the parent process's devices without destroying them."""
-    global _made, _of_files, _with_compiler, _lock
-    _of_parent.extend((_made, _of_files, _with_compiler))
+    global _made, _of_files, _lock
+    _of_parent.extend((_made, _of_files))
     _made, _of_files, _lock = OrderedDict(), weakref.WeakValueDictionary(), threading.Lock()
-    _with_compiler = {}
 
 
 _of_parent: list[Any] = []

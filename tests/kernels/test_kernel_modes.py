@@ -114,7 +114,7 @@ def test_without_a_compiler(queue, monkeypatch, clean_cache):
     with sycl_dnn.kernel_mode("never"):
         expected = host(_pooled(x))
     monkeypatch.setattr(building, "_OPTIONS", "-no-such-option")
-    monkeypatch.setattr(building, "_with_compiler", {})
+    monkeypatch.setattr(building, "_is_cpu_with_compiler", lambda device: False)
     monkeypatch.setattr(building, "_made", type(building._made)())
     monkeypatch.setattr(policy, "_warned", set())
     with pytest.warns(policy.FallbackWarning, match="cannot compile"):
