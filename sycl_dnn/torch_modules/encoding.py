@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import collections
 import types
 from collections.abc import Sequence
 from typing import Any
@@ -21,6 +22,12 @@ _PLACE = (
     "device", "layout", "memory_format", "pin_memory", "non_blocking", "implicit", "generator",
 )  # fmt: skip
 _COND = "higher_order.cond"
+#: Kinds of a program's inputs and results without a counterpart here.
+_REFUSED = collections.defaultdict(lambda: "from_torch: {} is not supported") | {
+    "CUSTOM_OBJ": "from_torch: the forward reads {}, which is not a tensor",
+    "PARAMETER_MUTATION": "from_torch: the forward must not write to the parameter {}",
+    "TOKEN": "from_torch: operators with side effects are not supported",
+}
 
 
 class Constants:
@@ -92,7 +99,7 @@ class Encoder:
             elif kind == "CONSTANT_TENSOR":
                 self._constant_values[node] = program.constants[spec.target]
             else:
-                raise NotImplementedError(f"from_torch: {spec.target} is of kind {kind}")
+                raise NotImplementedError(_REFUSED[kind].format(spec.target))
         body = [n for n in program.graph.nodes if n.op not in ("placeholder", "output")]
         self._fold(body)
         self._number_states(body, user)
@@ -101,10 +108,13 @@ class Encoder:
         updates, outputs = [], []
         results = next(n for n in program.graph.nodes if n.op == "output").args[0]
         for spec, value in zip(signature.output_specs, results, strict=True):
-            if spec.kind.name == "BUFFER_MUTATION":
+            kind = spec.kind.name
+            if kind == "BUFFER_MUTATION":
                 updates.append((spec.target, self._encoded(value)))
-            elif spec.kind.name == "USER_OUTPUT":
+            elif kind == "USER_OUTPUT":
                 outputs.append(self._encoded(value))
+            elif kind != "USER_INPUT_MUTATION":
+                raise NotImplementedError(_REFUSED[kind].format(spec.target))
         return Graph(
             self._training, self._states, inputs, self._limits(), names,
             nested_values.encoded(program.call_spec.in_spec),
@@ -130,9 +140,10 @@ class Encoder:
     def _limits(self) -> dict[str, tuple[int, int | None]]:
         bounds = {}
         for symbol, limits in self._program.range_constraints.items():
-            upper = limits.upper
+            lower, upper = limits.lower, limits.upper
+            least = int(lower) if lower.is_finite else 0
             is_bounded = upper.is_finite and upper.is_Integer and int(upper) < 2**62
-            bounds[self._label(symbol)] = (int(limits.lower), int(upper) if is_bounded else None)
+            bounds[self._label(symbol)] = (least, int(upper) if is_bounded else None)
         return bounds
 
     # Constant folding.
@@ -224,6 +235,8 @@ class Encoder:
             return {"dtype": _dtype(value)}
         if value is None or isinstance(value, (bool, int, float, str)):
             return value
+        if isinstance(value, complex):
+            return {"complex": [value.real, value.imag]}
         if isinstance(value, (torch.device, torch.layout, torch.memory_format)):
             return None
         raise NotImplementedError(f"from_torch: an argument is a {type(value).__name__}: {value}")
@@ -246,7 +259,4 @@ def _owner(node: Any) -> str:
 
 
 def _dtype(dtype: Any) -> str:
-    name = str(dtype).removeprefix("torch.")
-    if dtype.is_complex:
-        raise NotImplementedError(f"from_torch: tensors must not be complex, got {name}")
-    return name
+    return str(dtype).removeprefix("torch.")

@@ -2,8 +2,9 @@
 """``Graph``: an exported graph as text, and its interpreter.
 
 The text is JSON. Values are numbered: parameters, buffers and inputs first, then one per node. In
-arguments, ``{"value": 3}`` is a value, ``{"dtype": "float32"}`` a data type, ``{"graph": 0}`` a
-control-flow branch, and ``{"mode": "block.norm"}`` the training mode of that module.
+arguments, ``{"value": 3}`` is a value, ``{"dtype": "float32"}`` a data type,
+``{"complex": [0, 1]}`` a complex number, ``{"graph": 0}`` a branch of control flow, and
+``{"mode": "block.norm"}`` the training mode of that module.
 """
 
 from __future__ import annotations
@@ -143,6 +144,8 @@ class _Scope:
             return values[content]
         if kind == "graph":
             return self._graph.branches[content]
+        if kind == "complex":
+            return complex(*content)
         return self._module.part_at(content).training if kind == "mode" else content
 
 

@@ -65,7 +65,6 @@ _REPLACED = {
     _ATEN.feature_dropout.default: (_OPS.feature_dropout.default, 3),
     _ATEN.alpha_dropout.default: (_OPS.alpha_dropout.default, 3),
     _ATEN.feature_alpha_dropout.default: (_OPS.feature_alpha_dropout.default, 3),
-    _ATEN.detach.default: (_OPS.constant.default, 1),
 }
 _IN_PLACE = {
     _ATEN.dropout_.default: _OPS.dropout.default,

@@ -187,7 +187,7 @@ ROWS: dict[str, Callable[..., Any]] = {
     **{name: getattr(F, _NAMES.get(name, name)) for name in _SAME},
     **{name: _resized(name, mode) for name, mode in _MODES.items()},
     **{f"conv{n}d": _convolution(n) for n in (1, 2, 3)},
-    **{f"max_pool{n}d_with_indices": _with_places(getattr(F, f"max_pool{n}d")) for n in (2, 3)},
+    **{f"max_pool{n}d_with_indices": _with_places(getattr(F, f"max_pool{n}d")) for n in (1, 2, 3)},
     **{
         f"adaptive_max_pool{n}d": _with_places(getattr(F, f"adaptive_max_pool{n}d"))
         for n in (1, 2, 3)

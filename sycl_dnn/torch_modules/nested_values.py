@@ -28,6 +28,8 @@ def encoded(spec: Any) -> Any:
     if kind is collections.namedtuple or hasattr(kind, "_fields"):
         real: Any = spec.context if isinstance(spec.context, type) else kind
         return ["namedtuple", inner, [real.__name__, *real._fields]]
+    if issubclass(kind, tuple):  # torch.return_types
+        return ["namedtuple", inner, [kind.__name__, *kind.__match_args__]]
     if issubclass(kind, dict):
         keys = spec.context[1] if isinstance(spec.context, tuple) else spec.context
         return ["dict", inner, list(keys)]

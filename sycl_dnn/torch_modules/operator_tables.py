@@ -8,7 +8,12 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from sycl_dnn.torch_modules import array_operators, layer_operators, pointwise_operators
+from sycl_dnn.torch_modules import (
+    array_operators,
+    layer_operators,
+    library_operators,
+    pointwise_operators,
+)
 
 #: Python arithmetic on sizes.
 _SIZES: dict[str, Callable[..., Any]] = {
@@ -27,7 +32,12 @@ _TABLE: dict[str, Callable[..., Any]] = {
     **_SIZES,
     **{
         f"aten.{name}": row
-        for module in (pointwise_operators, array_operators, layer_operators)
+        for module in (
+            library_operators,
+            pointwise_operators,
+            array_operators,
+            layer_operators,
+        )  # fmt: skip
         for name, row in module.ROWS.items()
     },
     **{f"sycl_dnn.{name}": row for name, row in layer_operators.WHOLE.items()},

@@ -4,6 +4,8 @@
 Those with a derivative are the calls of the second derivatives; the families have the others.
 """
 
+import inspect
+
 import dpnp
 import numpy as np
 import pytest
@@ -15,6 +17,8 @@ torch = pytest.importorskip("torch")
 from functional import test_second_derivatives  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.nn import functional as TF  # noqa: E402
+
+from sycl_dnn.torch_modules import library_operators  # noqa: E402
 
 # Each exports both modes, half a second or more.
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
@@ -264,9 +268,81 @@ def groups(x, y):
         yield torch.nn.functional.grouped_mm(rows, matrices, offs=offsets).float()
 
 
+def spectra(x, y):
+    z = torch.fft.fft(x) * (1 + 2j)
+    yield from (
+        z,
+        z.conj() * z,
+        z.imag,
+        torch.fft.irfft(torch.fft.rfft(x, norm="ortho"), n=6, norm="ortho"),
+        torch.fft.ifft2(torch.fft.fft2(x)).real,
+        torch.fft.fftshift(x),
+        torch.fft.hfft(x, n=6),
+        torch.view_as_complex(x.reshape(4, 3, 2)) * torch.polar(y.abs(), x)[:, :3],
+        torch.view_as_real(torch.complex(x, y)),
+        torch.cat([z, z]) @ z.mT,
+        torch.zeros(4, 6, dtype=torch.cfloat).index_fill(1, torch.tensor([1]), 2) + x,
+        torch.stft(x, 4, 2, window=torch.hann_window(4), return_complex=True),
+        torch.istft(
+            torch.stft(x, 4, 2, window=torch.ones(4), return_complex=True),
+            4,
+            2,
+            window=torch.ones(4),
+        ),
+    )
+
+
+def matrices(x, y):
+    a = x @ x.mT + torch.eye(4)
+    lower, (q, r) = torch.linalg.cholesky(a), torch.linalg.qr(x.mT)
+    yield from (
+        lower,
+        torch.linalg.solve(a, y),
+        torch.linalg.solve_triangular(lower, y, upper=False),
+        torch.cholesky_solve(y, lower),
+        torch.cholesky_inverse(lower),
+        torch.linalg.inv(a),
+        torch.linalg.det(a),
+        torch.logdet(a),
+        torch.linalg.slogdet(a)[1],
+        torch.linalg.eigh(a)[0],
+        torch.linalg.svd(x)[1],
+        torch.linalg.svdvals(x),
+        torch.linalg.pinv(x),
+        torch.linalg.matrix_rank(a),
+        torch.linalg.matrix_norm(x, "nuc"),
+        torch.linalg.matrix_power(a, 3),
+        torch.linalg.multi_dot([x, y.mT, x]),
+        torch.linalg.lu_solve(*torch.linalg.lu_factor(a), x),
+        torch.matrix_exp(a / 9),
+        q @ r,
+        torch.tensordot(x, y, ([0], [0])),
+        torch.block_diag(x, y),
+        torch.addr(a, x[:, 0], y[:, 0], alpha=2),
+    )
+
+
+def statistics(x, y):
+    yield from (
+        *torch.cummax(x, 1),
+        torch.logcumsumexp(x, 1),
+        *torch.mode(x.round(), 1),
+        torch.special.entr(y.abs()) + torch.special.i1e(x) + torch.special.ndtri(x.sigmoid()),
+        torch.polygamma(2, y.abs() + 1),
+        torch.renorm(x, 2, 0, 1.0),
+        torch.trapezoid(x),
+        torch.isin(x.round(), torch.tensor([0.0, 1.0])),
+        torch.ldexp(x, torch.tensor(2)),
+        torch.pdist(x),
+        x[:, torch.tril_indices(3, 3)[0]],
+        torch.hstack([x, y]),
+        torch.tensor_split(x, 4, 1)[1],
+    )
+
+
 OF_TWO = [
     arithmetic, comparisons, activations, shapes, indices, reductions, products, creation, writes,
-    counts, groups,
+    counts, groups, spectra, matrices, statistics,
 ]  # fmt: skip
 OF_IMAGES = [convolutions, pools, sizes, attention]
 
@@ -301,8 +377,8 @@ class Calls(nn.Module):
         return [eval(call, {**names, **operands}) for call in self.calls]
 
 
-#: torch exports no conditions on values, which some have, and decompositions are refused.
-REFUSED = ("linalg", "gaussian", "cov", "corrcoef")
+#: torch exports no conditions on values.
+REFUSED = ("gaussian", "cov", "corrcoef")
 CALLS = [c for c in test_second_derivatives.CALLS if not c.startswith(REFUSED)]
 
 
@@ -315,3 +391,40 @@ def test_calls_match_torch(share):
     actual = sycl_dnn.from_torch(net, kwargs=inputs)
     found = actual(**{n: dpnp.asarray(v.numpy()) for n, v in inputs.items()})
     assert_near(found, net(**inputs))
+
+
+def test_draws_lie_in_their_ranges():
+    def draws(x):
+        yield x.new_empty(1000).uniform_(2, 3)
+        yield x.new_empty(1000).exponential_(4.0)
+        yield x.new_empty(1000).normal_(5.0, 0.1)
+        yield torch.randint(3, 6, (1000,)) + torch.randint(1, (1000,)) + 0 * x[0]
+        yield torch.randperm(1000) + 0 * x[0]
+
+    sycl_dnn.manual_seed(0)
+    net = sycl_dnn.from_torch(Family(draws), torch.ones(1))
+    uniform, exponential, normal, integers, order = map(dpnp.asnumpy, net(dpnp.ones(1, dtype="f4")))
+    assert 2 <= uniform.min() < 2.1 < 2.9 < uniform.max() <= 3
+    assert exponential.min() >= 0
+    assert exponential.mean() == pytest.approx(0.25, abs=0.05)
+    assert [normal.mean(), normal.std()] == pytest.approx([5, 0.1], abs=0.02)
+    assert sorted(set(integers)) == [3, 4, 5]
+    assert sorted(order) == list(range(1000))
+
+
+#: Names of parameters in the operator and in the function.
+RENAMED = {"self": "input", "input2": "L", "sections": "indices_or_sections"}
+#: Functions that accept the parameters of several overloads.
+OVERLOADED = ("randint", "linalg_matrix_rank", "linalg_pinv")
+
+
+def test_rows_of_the_library_have_the_parameters_of_torch():
+    for name, row in library_operators.SAME.items():
+        operator = getattr(torch.ops.aten, name)
+        expected = [
+            RENAMED.get(argument.name, argument.name)
+            for argument in getattr(operator, operator.overloads()[0])._schema.arguments
+            if not argument.kwarg_only and argument.name != "generator"
+        ]
+        actual = list(inspect.signature(row).parameters)
+        assert name in OVERLOADED or actual[1 : len(expected)] == expected[1:], name

@@ -85,6 +85,7 @@ MODELS = {
         {"vocab_size": 100, "dim": 32, "hidden_dim": 64, "n_layers": 2, "n_heads": 4},
         text,
     ),
+    "FNet": ("Model", SMALL, ids),
     "GPT2": (
         "LMHeadModel",
         {"vocab_size": 100, "n_embd": 32, "n_layer": 2, "n_head": 4, "use_cache": False},
