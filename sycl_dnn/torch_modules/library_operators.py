@@ -10,8 +10,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from sycl_dnn import functional as F
-from sycl_dnn.nn import torch_names
+from sycl_dnn.nn import torch_names as names
 from sycl_dnn.nn.torch_matrices import eye_like
+
+#: Its namespaces are made at import.
+torch_names: Any = names
 
 #: Operators with the same arguments as torch's function of the same name.
 _PLAIN = (
