@@ -4,8 +4,8 @@
 #include <oneapi/dnnl/dnnl.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
+#include <limits>
 
 #include "base/errors.hpp"
 #include "program/host_recurrence.hpp"
@@ -22,19 +22,19 @@ namespace {
 using operation = HostSequence::operation;
 using function = HostSequence::function;
 
-// Calls f with the elements before `Steps` arrays for each index of axes, which are rows of a size
-// and the steps of the arrays.
-template <size_t Steps, class F>
-void for_each_place(const int64_t *axes, size_t n_axes, F f) {
-    std::array<int64_t, Steps> places{};
-    std::vector<int64_t> position(n_axes);
+// Calls f with the elements before some arrays for each index of axes, which are rows of a size and
+// the steps of the arrays.
+template <class F>
+void for_each_place(const int64_t *axes, size_t n_axes, size_t n_arrays, F f) {
+    std::vector<int64_t> places(n_arrays), position(n_axes);
     for (;;) {
         f(places);
         size_t a = n_axes;
         for (; a > 0; --a) {
-            const int64_t *axis = axes + (a - 1) * (Steps + 1);
+            const int64_t *axis = axes + (a - 1) * (n_arrays + 1);
             const bool wraps = ++position[a - 1] == axis[0];
-            for (size_t i = 0; i < Steps; ++i) places[i] += (wraps ? 1 - axis[0] : 1) * axis[i + 1];
+            for (size_t i = 0; i < n_arrays; ++i)
+                places[i] += (wraps ? 1 - axis[0] : 1) * axis[i + 1];
             if (!wraps) break;
             position[a - 1] = 0;
         }
@@ -46,13 +46,20 @@ void for_each_place(const int64_t *axes, size_t n_axes, F f) {
 
 // sizes: rows, n, k; step between rows of src; elements before the source that the first row
 // begins, elements of a source; steps of the weights along k and n, and between rows of dst; the
-// step of src along k; then for each axis of batches its size, and the steps of src, weights and
-// dst. Elements outside the source are 0.
+// step of src along k; then for each axis of batches its size, and the steps of src, weights, dst
+// and the operands of functions. Elements outside the source are 0.
 struct Product {
     int64_t rows, n, k, step, lead, length, k_step, n_step, dst_step, src_step;
 
     static constexpr size_t n_sizes = 10;
     explicit Product(const operation &o) { std::memcpy(this, o.sizes.data(), sizeof *this); }
+
+    static size_t n_operands(const operation &o) {
+        return std::count_if(o.functions.begin(), o.functions.end(),
+                             [](const function &f) { return f.operand >= 0; });
+    }
+    // Numbers for each axis of batches.
+    static size_t n_of_axis(const operation &o) { return 4 + n_operands(o); }
 
     // Returns the source with adjacent elements in each row: a copy of a transposed one.
     const float *adjacent(const float *src) {
@@ -114,7 +121,7 @@ void multiply_panels(const operation &o, const Product &p, float *const *arrays,
 
 // arrays: src, weights, bias, operands, dst.
 void multiply(const operation &o, float *const *arrays) {
-    const size_t n_axes = (o.sizes.size() - Product::n_sizes) / 4;
+    const size_t n_axes = (o.sizes.size() - Product::n_sizes) / Product::n_of_axis(o);
     Product p(o);
     if (!n_axes) {
         const float *src = p.adjacent(arrays[0]);
@@ -126,15 +133,19 @@ void multiply(const operation &o, float *const *arrays) {
             multiply_rows(o, p, arrays, src, 0, weights, p.n, 4 * begin, last);
         });
     }
-    std::vector<std::array<int64_t, 3>> all;
-    for_each_place<3>(o.sizes.data() + Product::n_sizes, n_axes,
-                      [&](const auto &places) { all.push_back(places); });
+    std::vector<std::vector<int64_t>> all;
+    for_each_place(o.sizes.data() + Product::n_sizes, n_axes, Product::n_of_axis(o) - 1,
+                   [&](const auto &places) { all.push_back(places); });
     in_parts(all.size(), p.rows * p.n * p.k, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
             const Weights weights(arrays[1] + all[i][1], p.k_step, p.n_step, p.n, p.k, p.rows);
             Product one = p;
             const float *src = one.adjacent(arrays[0] + all[i][0]);
-            multiply_rows(o, one, arrays, src, all[i][2], weights, p.n, 0, p.rows);
+            std::vector<float *> of_batch(arrays, arrays + o.arrays.size());
+            const int64_t *place = all[i].data() + 3;
+            for (const function &f : o.functions)  // those like the result are read at its places
+                if (f.operand >= 0) of_batch[f.operand] += *place++ - (f.alpha ? all[i][2] : 0);
+            multiply_rows(o, one, of_batch.data(), src, all[i][2], weights, p.n, 0, p.rows);
         }
     });
 }
@@ -261,6 +272,30 @@ void gather(const operation &o, float *const *arrays) {
     });
 }
 
+// arrays: indices, src, dst. sizes: rows, columns; step of the indices, and their bytes; rows of
+// src and the step between them; whether negative indices count from the end; step between rows of
+// dst. Rows that src lacks are NaN.
+template <class Index>
+void gather_rows_at(const operation &o, float *const *arrays) {
+    const int64_t n = o.sizes[1], n_rows = o.sizes[4];
+    const auto *indices = reinterpret_cast<const Index *>(arrays[0]);
+    in_parts(o.sizes[0], work_of_element * n, [&](int64_t begin, int64_t end) {
+        for (int64_t r = begin; r < end; ++r) {
+            int64_t row = indices[r * o.sizes[2]];
+            row += row < 0 && o.sizes[6] ? n_rows : 0;
+            float *y = arrays[2] + r * o.sizes[7];
+            if (row >= 0 && row < n_rows)
+                std::memcpy(y, arrays[1] + row * o.sizes[5], n * sizeof *y);
+            else
+                std::fill_n(y, n, std::numeric_limits<float>::quiet_NaN());
+        }
+    });
+}
+
+void gather_rows(const operation &o, float *const *arrays) {
+    o.sizes[3] == 4 ? gather_rows_at<int32_t>(o, arrays) : gather_rows_at<int64_t>(o, arrays);
+}
+
 using operation_runner = void (*)(const operation &, float *const *arrays);
 
 struct operation_kind {
@@ -283,6 +318,7 @@ const operation_kind operation_kinds[] = {
     {"functions", 2, 2, 0, apply_functions},
     {"join", 2, 4, 0, join},
     {"gather", 2, 5, 0, gather},
+    {"rows", 3, 8, 0, gather_rows},
     {"softmax", 2, 2, 0, normalize_powers},
     {"layer_norm", 4, 3, 1, normalize_rows},
     {"recurrence", 7, n_recurrence_sizes, 0, recur},
@@ -316,7 +352,8 @@ int64_t work_of(const operation &o) {
     if (o.kind == "product" || o.kind == "weight_gradient") {
         const Product p(o);
         int64_t work = p.rows * p.n * p.k;
-        for (size_t i = Product::n_sizes; i + 4 <= o.sizes.size(); i += 4) work *= o.sizes[i];
+        for (size_t i = Product::n_sizes; i < o.sizes.size(); i += Product::n_of_axis(o))
+            work *= o.sizes[i];
         return work;
     }
     const bool has_windows = o.kind == "convolution" || o.kind == "narrow" ||

@@ -72,6 +72,51 @@ def gather_of(node: Node) -> Operation | None:
     return Operation("gather", (*node.inputs.values(),), (*node.outputs.values(),), data)
 
 
+#: Terms of a gather of rows, with NaN for indices outside of the table, and of one at indices
+#: that may count from the end.
+_ROWS = (
+    ("number", ()), ("ge", (0, 1)), ("number", ()), ("lt", (0, 3)), ("logical_and", (2, 4)),
+    ("gather", (0,)), ("number", ()), ("where", (5, 6, 7)),
+)  # fmt: skip
+_ROWS_FROM_THE_END = (
+    ("number", ()), ("lt", (0, 1)), ("number", ()), ("add", (0, 3)), ("where", (2, 4, 0)),
+    ("ge", (5, 1)), ("lt", (5, 3)), ("logical_and", (6, 7)), ("gather", (5,)), ("number", ()),
+    ("where", (8, 9, 10)),
+)  # fmt: skip
+
+
+def rows_of(node: Node) -> Operation | None:
+    """Return a kernel that gathers rows of a table at indices, as of embeddings; else None."""
+    launch = launch_of(node.primitive)
+    if launch is None or not isinstance(launch.form, Form) or len(node.outputs) > 1:
+        return None
+    expression, classes, _ = launch.form
+    terms = expression.terms
+    found = tuple((t.operation, t.operands) for t in terms)
+    if found not in (_ROWS, _ROWS_FROM_THE_END) or len(classes[0]) != 2:
+        return None
+    (dst,), indices, table = node.outputs.values(), *node.inputs.values()
+    is_typed = table.dtype == dst.dtype == "float32" and indices.dtype in ("int32", "int64")
+    is_nan = dict(terms[-2].attributes).get("value") == ("hex", "nan")
+    if not (is_typed and is_nan) or dst.size > _MAX_ELEMENTS:
+        return None
+    supply = iter(launch.numbers[2:])  # after the units
+    sizes = [next(supply) for _ in classes[0]]
+    of_indices, of_table, of_dst = (
+        [next(supply) if c == "n" else int(c) for c in kinds] for kinds in classes
+    )
+    passed = [next(supply) for _ in range(expression.n_passed)]
+    n_rows, row_step = next(supply), next(supply)
+    compared = [passed[n] for i in (0, 2) for name, n in terms[i].attributes if name == "passed"]
+    if compared != [0, n_rows] or (of_indices[1], of_table, of_dst[1]) != (0, [0, 1], 1):
+        return None
+    is_from_end = int(found == _ROWS_FROM_THE_END)
+    n_bytes = int(indices.dtype[3:]) // 8
+    of_rows = of_indices[0], n_bytes, n_rows, row_step, is_from_end
+    data = ((*sizes, *of_rows, of_dst[0]), (), ())
+    return Operation("rows", (indices, table), (dst,), data)
+
+
 def _offsets(
     expression: Expression, sizes: Sequence[int], strides: Sequence[Sequence[int]],
     passed: Sequence[int], reached: Sequence[tuple[int, int]],

@@ -12,7 +12,7 @@ from sycl_dnn._core import MemoryDesc, normalization_flags
 from sycl_dnn._core import algorithm as A
 from sycl_dnn.kernels.launching import launches_of, module_of, recipe_of
 from sycl_dnn.lower.host_expressions import binary_expression, expression_of
-from sycl_dnn.lower.host_gathers import gather_of
+from sycl_dnn.lower.host_gathers import gather_of, rows_of
 from sycl_dnn.lower.host_post_ops import COMBINATIONS, Operation, with_post_ops
 from sycl_dnn.lower.host_products import (
     MAX_COPIED,
@@ -45,7 +45,8 @@ def operation_of(graph: Graph, node: Node, factor: int = 1) -> Operation | None:
     ``factor`` is that of the limits.
     """
     if is_kernel(node.primitive):
-        return expression_of(node, factor) or gather_of(node) or _interpreted(node, factor)
+        found = expression_of(node, factor) or gather_of(node) or rows_of(node)
+        return found or _interpreted(node, factor)
     if "dst_layer" in node.outputs:
         return recurrence_of(graph, node)
     if node.row == "inner_product_backward_weights":

@@ -60,7 +60,7 @@ def with_post_ops(
         if found is None:
             return None
         algorithm, operand = found
-        is_whole = operand.desc == node.dst.desc
+        is_whole = operand.desc == node.dst.desc or _has_rows_of(operand, node)
         if not is_whole and not (is_by_channel and _is_by_channel(operand, node)):
             return None
         functions.append((algorithm, float(is_whole), 0.0, len(inputs) + len(operands)))
@@ -83,10 +83,23 @@ def _operand(node: Node, index: int, name: str, args: Any) -> tuple[Any, Tensor]
     return None
 
 
+def _has_rows_of(operand: Tensor, node: Node) -> bool:
+    """Whether matrices of an operand have the rows of those of a product."""
+    if node.row != "matmul" or not (operand.desc.is_plain and node.dst.desc.is_plain):
+        return False
+    pairs = [
+        (d.dims[-2:], d.strides[-2:]) for d in (operand.desc, node.dst.desc) if len(d.dims) > 1
+    ]
+    return len(pairs) > 1 and pairs[0] == pairs[1]
+
+
 def _is_by_channel(operand: Tensor, node: Node) -> bool:
-    """Whether a dense operand has one element for each channel, or column of a matrix."""
-    dims = node.dst.desc.dims
-    axis = len(dims) - 1 if node.row == "matmul" else 1
-    shape = tuple(n if a == axis else 1 for a, n in enumerate(dims))
-    is_one = operand.desc.is_plain and operand.desc.dims == shape
-    return is_one and operand.desc.strides[axis] == 1
+    """Whether an operand has one element for each channel, or column of a product's matrices."""
+    desc, dims = operand.desc, node.dst.desc.dims
+    if not desc.is_plain or len(desc.dims) != len(dims):
+        return False
+    is_product = node.row == "matmul"
+    axis = len(dims) - 1 if is_product else 1
+    others = desc.dims[-2:-1] if is_product else desc.dims[:axis] + desc.dims[axis + 1 :]
+    is_one = desc.dims[axis] == dims[axis] and all(n == 1 for n in others)
+    return is_one and desc.strides[axis] == 1

@@ -34,6 +34,9 @@ _MAX_OF_FEW_ROWS, _FEW_ROWS = 300_000, 3
 #: Columns below which weights are read row by row if there are few rows; as in
 #: csrc/program/host_weights.hpp.
 _FEW_COLUMNS, _ROWS_FOR_COPIES = REGISTER, 8
+#: Most factor of these limits for several matrices that are copied in each call; numbers of a
+#: product's sizes before those of batches.
+_FACTOR_OF_COPIED, _SIZES = 4, 10
 #: Elements that copies read and write at most.
 MAX_COPIED = 1 << 14
 #: Position of the steps of the weights along their inner and outer axis among the sizes.
@@ -49,7 +52,8 @@ _IN_REGISTERS = (REGISTER, -1)
 def product_of(graph: Graph, node: Node, factor: int) -> Operation | None:
     """Return a product or convolution as an operation, some weights yet to be packed."""
     is_packable = _has_packable_weights(graph, node)
-    factor = factor if is_packable else 1  # others may be copied in each call
+    if not is_packable:  # others may be copied in each call
+        factor = min(factor, _FACTOR_OF_COPIED) if has_fast_loops() and _are_several(node) else 1
     found = _narrow(graph, node) if is_packable and node.row != "matmul" else None
     if found is None:
         found = _matrix(node, factor) if node.row == "matmul" else _convolution(node, factor)
@@ -60,8 +64,11 @@ def product_of(graph: Graph, node: Node, factor: int) -> Operation | None:
     if bias is not None and bias.size != n:
         return None
     operation = with_post_ops(node, kind, (node.inputs["src"], node.inputs[PACKABLE], bias), sizes)
-    if operation is None or is_packable:
-        return None if operation is not None and _mixes_planes(operation) else operation
+    if operation is None or _mixes_planes(operation):
+        return None
+    operation = _with_steps_of_operands(node, operation)
+    if is_packable:
+        return operation
     in_place = _with_plain_weights(graph, node, operation)
     if in_place is not None or not _is_copyable(graph, node):
         return in_place
@@ -70,6 +77,21 @@ def product_of(graph: Graph, node: Node, factor: int) -> Operation | None:
 
 #: Kind, columns of the result, and sizes without the steps of the weights.
 _Found = tuple[str, int, tuple[int, ...]]
+
+
+def _with_steps_of_operands(node: Node, operation: Operation) -> Operation:
+    """Return a product of batches with the steps between those of its functions' operands."""
+    sizes, *rest = operation.data
+    if operation.kind != "product" or len(sizes) == _SIZES:
+        return operation
+    dims, found = node.dst.desc.dims, list(sizes[:_SIZES])
+    last = -2 if node.row == "matmul" else 1
+    axes = [a for a, size in enumerate(dims[:last]) if size > 1]
+    for i, axis in enumerate(axes):
+        found += sizes[_SIZES + 4 * i : _SIZES + 4 * i + 4]
+        operands = [t.desc for t in operation.inputs[3:] if t is not None]
+        found += [d.strides[axis] if d.dims[axis] > 1 else 0 for d in operands]
+    return operation._replace(data=(tuple(found), *rest))
 
 
 def has_fast_loops() -> bool:
@@ -345,9 +367,12 @@ def _are_few_copied(operation: Operation, weights: Tensor, steps: tuple[int, int
 
 
 def with_packed_weights(
-    graph: Graph, node: Node, operation: Operation
+    graph: Graph, node: Node, operation: Operation, is_constant: bool
 ) -> tuple[Operation, list[Node]]:
-    """Return an operation whose weights are packed, and the nodes for that, if they are not."""
+    """Return an operation whose weights are packed, and the nodes for that, if they are not.
+
+    Those of weights that are not constant are copies that the host can perform.
+    """
     at = _STEPS.get(operation.kind)
     if at is None or operation.data[0][at : at + 2] != _UNPACKED:
         return operation, []
@@ -363,7 +388,7 @@ def with_packed_weights(
         inner, n = [*lines, channel, column], n * source.desc.dims[-1]
     axes = (out, *inner) if is_turned else (*inner, out)
     packed, copies = in_order(graph, source, axes)
-    if n >= REGISTER or is_turned or operation.kind == "depthwise":
+    if n >= REGISTER or is_turned or operation.kind == "depthwise" or not is_constant:
         return _with_steps(operation, packed, (1, k) if is_turned else (n, 1)), copies
     padded, nodes = in_registers(graph, packed, n)
     return _with_steps(operation, padded, _IN_REGISTERS), [*copies, *nodes]

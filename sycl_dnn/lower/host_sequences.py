@@ -241,8 +241,10 @@ def _packed(
         if operation.kind == "recurrence":
             packed, new = with_packed_matrices(graph, operation)
         else:
-            packed, new = with_packed_weights(graph, node, operation)
-            if new and id(node.inputs[PACKABLE].storage) not in constants:
+            weights = node.inputs.get(PACKABLE)
+            is_constant = weights is not None and id(weights.storage) in constants
+            packed, new = with_packed_weights(graph, node, operation, is_constant)
+            if new and not is_constant:
                 copied = {copy: operation_of(graph, copy) for copy in new}
                 operations |= {copy: o for copy, o in copied.items() if o is not None}
         operations[node] = packed

@@ -21,7 +21,7 @@ from sycl_dnn.kernels.joined_kernels import (
 )
 from sycl_dnn.kernels.launching import joined_kernel, launch_of, module_of
 from sycl_dnn.lower.constant_storages import constant_ids
-from sycl_dnn.lower.host_operations import MOST_VISITED
+from sycl_dnn.lower.host_operations import MOST_VISITED, operation_of
 from sycl_dnn.lower.step_graph import Graph, Node
 from sycl_dnn.trace.steps import is_kernel
 from sycl_dnn.trace.values import Tensor
@@ -30,6 +30,9 @@ from sycl_dnn.trace.values import Tensor
 MOST_KEPT = 1 << 25
 #: Values up to this size may be computed early, such as scalars that updates read.
 _SMALL = 4096
+#: Steps that the host computes instead of one launch, elements that they write at most, and the
+#: factor of the limits of each.
+_FEW, _MOST_ON_HOST, _FACTOR = 8, 1 << 16, 4
 
 
 #: Primitives that kernels may replace, and other steps that may change places with kernels.
@@ -183,9 +186,14 @@ class _Joining:
         return sum(s.nbytes for s in inner if self._graph.readers(s)[-1] is node)
 
     def _is_brief(self, bunch: Sequence[Node]) -> bool:
-        """Whether the host interprets launches, one after the other, before one could begin."""
+        """Whether the host computes launches, one after the other, before one could begin."""
         if not self._graph.trace.is_on_cpu:
             return False
+        n_written = sum(t.size for node in bunch for t in node.outputs.values())
+        if len(bunch) <= _FEW and n_written <= _MOST_ON_HOST:
+            operations = [operation_of(self._graph, node, _FACTOR) for node in bunch]
+            if all(o is not None and o.kind != "kernel" for o in operations):
+                return True
         kernels = [self._kernels[node].primitive for node in bunch]
         n_visited = sum(kernel.n_visited for kernel in kernels)
         if n_visited > MOST_VISITED:

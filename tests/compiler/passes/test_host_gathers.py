@@ -48,3 +48,21 @@ def test_nan_is_moved(on_queue):
     x = on_queue(1, 2, 4, 4)
     x[0, 0, 1, 1] = np.nan
     compared(lambda x: F.pad(x, (2, 2, 2, 2), mode="reflect"), x)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_rows_of_a_table_before_a_product(dtype, on_queue):
+    table, w = on_queue(1000, 130), on_queue(24, 130) / 11
+    ids = F.asarray(np.array([[3, 1, 999], [0, 998, 7]] * 20, dtype), sycl_queue=w.sycl_queue)
+    report = compared(lambda ids: F.linear(F.embedding(ids, table), w), ids)
+    assert rows_of(report) == ["host_sequence"]
+
+
+def test_rows_outside_of_a_table_are_nan(on_queue):
+    table, w = on_queue(300, 130), on_queue(24, 130) / 11
+    ids = F.asarray(np.array([3, 300, -301] * 20), sycl_queue=w.sycl_queue)
+    for function in (
+        lambda ids: F.linear(F.embedding(ids, table), w),
+        lambda ids: F.linear(F.index_select(table, 0, ids), w),
+    ):
+        assert rows_of(compared(function, ids)) == ["host_sequence"]

@@ -334,6 +334,42 @@ def test_attention_and_layer_norm_are_one_step(length, heads, width, on_queue):
     assert {"softmax_forward", "layer_normalization_forward"} <= set(part.fused)
 
 
+@pytest.mark.parametrize("mask", [(1, 1, 9, 9), (2, 1, 1, 9), (2, 1, 9, 9), (1, 3, 9, 9), (9,)])
+def test_attention_with_a_mask_is_one_step(mask, on_queue):
+    bias, w = on_queue(*mask), on_queue(60, 60) / 8
+
+    def attended(x):
+        q = F.transpose(F.reshape(F.linear(x, w), (2, 9, 3, 20)), 1, 2)
+        return F.softmax(q @ q.mT / 4 + bias, -1) @ q
+
+    report = compared(attended, on_queue(2, 9, 60), tolerance=1e-5)
+    assert rows_of(report) == ["host_sequence"]
+
+
+def test_larger_products_of_several_matrices_are_copied(on_queue):
+    w, copied = on_queue(64, 64) / 8, on_queue(4, 130, 64) / 8
+
+    def function(x):
+        y = F.relu(x @ w)
+        for _ in range(2):
+            y = F.relu(F.relu(y @ copied.mT) @ copied)
+        return y @ w
+
+    report = compared(function, on_queue(4, 130, 64), tolerance=1e-5)
+    assert "host_sequence" in rows_of(report)
+
+
+def test_sums_that_do_not_depend_on_each_other_are_between_products(on_queue):
+    w = [on_queue(16, 16) / 4 for _ in range(3)]
+
+    def function(x):
+        y = F.linear(x, w[0])
+        first, second = y[:, :8] + y[:, 8:], y[:, ::2] * y[:, 1::2]
+        return F.linear(F.cat([first, second], 1), w[1]), F.linear(y, w[2])
+
+    assert rows_of(compared(function, on_queue(500, 16))) == ["host_sequence"]
+
+
 @pytest.mark.parametrize("size", [5, 16, 24, 100, 333])
 @pytest.mark.parametrize("value", [47.120514, 0.1, -3.3e7])
 def test_equal_elements_have_their_value_as_the_mean(value, size, on_queue):
