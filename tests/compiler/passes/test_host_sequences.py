@@ -359,6 +359,17 @@ def test_larger_products_of_several_matrices_are_copied(on_queue):
     assert "host_sequence" in rows_of(report)
 
 
+@pytest.mark.parametrize("shape", [(1, 64, 40), (3, 50, 40), (2, 64, 16)])
+def test_means_of_rows_between_products(shape, on_queue):
+    w = on_queue(40, shape[2]) / 6, on_queue(8, 40) / 6
+
+    def function(x):
+        return F.linear(F.mean(F.relu(F.linear(x, w[0])), 1), w[1])
+
+    report = compared(function, on_queue(*shape))
+    assert rows_of(report) == ["host_sequence"]
+
+
 def test_sums_that_do_not_depend_on_each_other_are_between_products(on_queue):
     w = [on_queue(16, 16) / 4 for _ in range(3)]
 
