@@ -21,7 +21,7 @@ from sycl_dnn.trace import cloning, nested_arguments
 from sycl_dnn.trace import functions as F
 from sycl_dnn.trace.indexing import full_key, numbers_of, put, taken_from
 from sycl_dnn.trace.recording import Trace
-from sycl_dnn.trace.torch_methods import VIEWS, overwritten, unspoilt, written
+from sycl_dnn.trace.torch_methods import VIEWS, alias, overwritten, unspoilt, written
 from sycl_dnn.trace.trace_state import TraceState
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.write_marks import ASSIGNMENT, OfOthers
@@ -215,7 +215,8 @@ class Batching:
     def logged(self, body: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call a function over tensors of the trace, for each sample."""
         if body in _OF_WHOLES:
-            return self.wrapped(self.outer.logged(body, args[0].whole))
+            whole = self.outer.logged(body, args[0].whole)
+            return self.wrapped(alias(args[0].whole, whole) if body is cloning.stop else whole)
         run = functools.partial(self.outer.logged, body)
         return self.each(getattr(body, "__name__", "a function"), run, args, kwargs)
 

@@ -274,9 +274,23 @@ def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
         tensors = [t for t in tree.leaves((args, kwargs)) if isinstance(t, Tensor)]
         if not tensors or not tensors[0].trace.training:
             return function(*args, **kwargs)
-        return _recorded(tensors[0].trace, lambda: function(*args, **kwargs), function)
+        kept_args, kept = _kept(args), _kept(kwargs)
+        return _recorded(tensors[0].trace, lambda: function(*kept_args, **kept), function)
 
     return checkpointed
+
+
+def _kept(value: Any) -> Any:
+    """Return arguments whose values later writes do not change, as they are now."""
+    if hasattr(value, "whole"):  # of vmap
+        return value.trace.wrapped(_kept(value.whole))
+    if isinstance(value, Tensor):
+        return value.trace.logged(separate, value)
+    if value.__class__ in (list, tuple):
+        return value.__class__(map(_kept, value))
+    if value.__class__ is dict:
+        return {name: _kept(content) for name, content in value.items()}
+    return value
 
 
 def _recorded(trace: Any, body: Callable[[], Any], function: Callable[..., Any]) -> Any:
@@ -286,12 +300,12 @@ def _recorded(trace: Any, body: Callable[[], Any], function: Callable[..., Any])
         with batching.outside():
             wholes = _recorded(batching.outer, lambda: batching.over_wholes(body, ()), function)
         return batching.mapped(wholes)
-    part, n_before = trace.tape_part(training=True, is_apart=True), _n_evaluated(trace)
-    try:
-        with unwritten(trace):
+    with unwritten(trace):
+        part, n_before = trace.tape_part(training=True, is_apart=True), _n_evaluated(trace)
+        try:
             result = body()
-    finally:
-        trace.logged(TapePart.end, part)
+        finally:
+            trace.logged(TapePart.end, part)
     name = getattr(function, "__name__", "checkpoint")
     if _n_evaluated(trace) != n_before:
         # Python code that reads values cannot be repeated, so this run keeps intermediate values.
@@ -330,8 +344,19 @@ def _checkpointed(
         trace = next(iter(entry.outputs.values())).trace
 
         def again() -> Grads:
+            known = {t.storage for t in inputs.values()}
+            counts = len(trace.steps), len(trace.captured), len(trace.tape)
             with trace.repeating(part.seeds), policy.using(autocast=region):
-                return {str(i): t for i, t in enumerate(body())}
+                again = body()
+            known |= {t.storage for s in trace.steps[counts[0] :] for t in s.outputs.values()}
+            known |= {t.storage for *_, t in trace.captured[counts[1] :]}
+            for leaf in leaves_of(trace.tape[counts[2] :], again):
+                if leaf.storage not in known:
+                    raise RuntimeError(
+                        f"checkpoint: {name} reads an array of shape {leaf.shape} from outside "
+                        "that was written to afterwards; pass it as an argument, or write to a copy"
+                    )
+            return {str(i): t for i, t in enumerate(again)}
 
         return recomputed(trace, again, grads, inputs)
 

@@ -130,7 +130,14 @@ def is_detached(recording: Any, tensor: RecordedTensor) -> bool:
 
 @contextlib.contextmanager
 def unwritten(trace: Any) -> Iterator[None]:
-    """Refuse writes inside to values that a recording knows already: what runs has its own rule."""
+    """Refuse writes inside to values that a recording knows already: what runs has its own rule.
+
+    Views of what was written are taken again before: inside, they would be part of what runs.
+    """
+    for tensor in list(getattr(trace, "seen", ())):
+        if tensor.__class__ is RecordedTensor and tensor.marks and id(tensor.marks) in trace.viewed:
+            with contextlib.suppress(ReadAfterWrite):
+                refresh(trace, tensor, "a function")
     before = getattr(trace, "n_fixed", 0)
     trace.n_fixed = len(getattr(trace, "seen", ()))
     try:

@@ -51,3 +51,83 @@ def test_views_are_read_as_written(read, way, queue):
     x = dpnp.asarray([[0, 1, 2], [3, 4, 5]], dtype="f4", sycl_queue=queue)
     result = WAYS[way](Reading(READS[read]), x)
     assert result.tolist() == [[1, 7], [3, 9], [5, 11]]
+
+
+def squared(x):
+    return x * x
+
+
+@sycl_dnn.custom_vjp
+def squared_by_rule(x):
+    return x * x
+
+
+squared_by_rule.defvjp(lambda x: (x * x, x), lambda x, dy: (2 * dy * x,))
+
+#: What a block with a gradient of its own reads; 2 x is the gradient of each.
+BLOCKS = {
+    "argument written afterwards": lambda block, x, y: (block(y), y.__iadd__(1))[0],
+    "view written before": lambda block, x, y: (v := y.T, y.__imul__(1), block(v))[2],
+    "data written before": lambda block, x, y: (v := y.T, y.data.mul_(1), block(v))[2],
+    "data written afterwards": lambda block, x, y: (block(y), y.data.add_(1))[0],
+}
+
+
+class Blocks(nn.Module):
+    def __init__(self, read, block):
+        super().__init__()
+        self.read, self.block = read, block
+
+    def forward(self, x):
+        return F.sum(self.read(self.block, x, x * 1))
+
+
+@pytest.mark.parametrize("way", ["grad", "compiled", "vmap"])
+@pytest.mark.parametrize("block", [sycl_dnn.checkpoint(squared), squared_by_rule])
+@pytest.mark.parametrize("name", BLOCKS)
+def test_gradients_of_blocks_beside_writes(name, block, way, queue):
+    x = dpnp.asarray([[0, 1, 2], [3, 4, 5]], dtype="f4", sycl_queue=queue)
+    net = Blocks(BLOCKS[name], block)
+    gradient = sycl_dnn.grad(lambda x: net(x))
+    if way == "vmap":
+        result = sycl_dnn.vmap(gradient)(F.stack([x, x]))[1]
+    else:
+        result = (sycl_dnn.compile(gradient) if way == "compiled" else gradient)(x)
+    assert result.tolist() == [[0, 2, 4], [6, 8, 10]]
+
+
+def test_checkpoint_reads_captured_views_as_written(queue):
+    x = dpnp.asarray([1, 2], dtype="f4", sycl_queue=queue)
+
+    def loss(x):
+        y = x * 1
+        view = y[:]
+        y *= 2
+        return F.sum(sycl_dnn.checkpoint(lambda x: view * x)(x))
+
+    assert sycl_dnn.grad(loss)(x).tolist() == [4, 8]
+
+
+def test_checkpoint_refuses_captured_values_that_are_written_afterwards(queue):
+    x = dpnp.asarray([1, 2], dtype="f4", sycl_queue=queue)
+
+    def loss(x):
+        y = x * 1
+        result = sycl_dnn.checkpoint(lambda x: y * x)(x)
+        y *= 2
+        return F.sum(result)
+
+    with pytest.raises(RuntimeError, match="written to afterwards"):
+        sycl_dnn.grad(loss)(x)
+
+
+def test_writes_to_detached_values_reach_these_in_vmap(queue):
+    class Net(nn.Module):
+        def forward(self, x):
+            y = x * 1
+            y.detach().mul_(2)
+            y.data.add_(1)
+            return y
+
+    x = dpnp.asarray([[1, 2], [3, 4]], dtype="f4", sycl_queue=queue)
+    assert sycl_dnn.vmap(Net())(x).tolist() == [[3, 5], [7, 9]]
