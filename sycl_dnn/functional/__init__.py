@@ -338,11 +338,12 @@ from sycl_dnn.functional.shape.reshaping import (
 from sycl_dnn.functional.vision.boxes import nms, roi_align
 from sycl_dnn.functional.vision.grids import affine_grid, grid_sample
 from sycl_dnn.lower import complex_values, dense_copies, kernel_versions
-from sycl_dnn.trace import array_function, functions, indexing
+from sycl_dnn.trace import array_function as _array_function
+from sycl_dnn.trace import functions, indexing
 
 functions.provide(
     sys.modules[__name__], arrangement, selected, slice_gradients, dense_copies, keys_with_arrays,
-    indexing, array_function, kernel_versions, complex_values,
+    indexing, _array_function, kernel_versions, complex_values,
 )  # fmt: skip
 docstring_examples.attach(globals())
 
