@@ -32,7 +32,7 @@ MOST_KEPT = 1 << 25
 _SMALL = 4096
 #: Steps that the host computes instead of one launch, elements that they write at most, and the
 #: factor of the limits of each.
-_FEW, _MOST_ON_HOST, _FACTOR = 8, 1 << 16, 4
+_FEW, _MOST_ON_HOST, _FACTOR = 16, 1 << 16, 4
 
 
 #: Primitives that kernels may replace, and other steps that may change places with kernels.
