@@ -76,6 +76,10 @@ class BatchedTensor(Tensor):
         """Those of the whole; writes go there."""
         return None if self.whole.marks is None else _OfWhole(self.whole.marks)
 
+    def note_view(self) -> None:
+        """Note that ``x.view``, which never copies, returned the tensor."""
+        self.whole.note_view()
+
     def __repr__(self) -> str:
         return f"Tensor({self.shape}, {self.dtype}, one of {self.whole.shape[0]})"
 

@@ -131,3 +131,17 @@ def test_writes_to_detached_values_reach_these_in_vmap(queue):
 
     x = dpnp.asarray([[1, 2], [3, 4]], dtype="f4", sycl_queue=queue)
     assert sycl_dnn.vmap(Net())(x).tolist() == [[3, 5], [7, 9]]
+
+
+def test_writes_beside_view_in_vmap(queue):
+    class Net(nn.Module):
+        def forward(self, x):
+            y = x * 1
+            flat = y.view(-1)
+            y[0] = 5
+            flat[1] = 6
+            return y, flat
+
+    x = dpnp.asarray([[1, 2, 3], [3, 4, 5]], dtype="f4", sycl_queue=queue)
+    for result in sycl_dnn.vmap(Net())(x):
+        assert result.tolist() == [[5, 6, 3], [5, 6, 5]]
