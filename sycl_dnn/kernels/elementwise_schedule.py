@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from sycl_dnn.kernels.expression import COSTLY, INDEXED, Expression, Term
 from sycl_dnn.kernels.index_range import check_span
+from sycl_dnn.onednn import dtypes
 
 
 class Schedule(NamedTuple):
@@ -71,8 +72,8 @@ ON_GPU = Schedule(width=4, n_items=64, span=1024)
 #: Maximum length of short rows, and how many are processed at a time unless they are unrolled; of
 #: those whose terms depend on coordinates, a column of as many vectors stays in the cache.
 _SHORT_ROW, _N_ROWS, _COLUMN = 128, 64, 16
-#: Length of rows that gather elements, and number of all elements, up to which columns are as fast.
-_WIDE_ROW, _CACHED = 1024, 1 << 20
+#: Length of rows that gather elements, and bytes of a result, up to which columns are as fast.
+_WIDE_ROW, _CACHED = 1024, 10 << 20
 #: Maximum number of terms of a row's code that are repeated for each of its vectors.
 _FEW_TERMS = 16
 #: Maximum length and number of rows of values that are equal in all rows; minimum number of these.
@@ -162,7 +163,8 @@ def on_cpu(expression: Expression, grid: Grid) -> Schedule:
         width = _width(row, overlaps=bool(expression.n_places))
         in_columns = by_element or has_steady_work
         return schedule._replace(width=width, n_rows=n_rows, in_columns=in_columns)
-    is_cached = bool(expression.sources) and math.prod(grid.sizes) <= _CACHED
+    n_bits = math.prod(grid.sizes) * dtypes.bits_of(expression.dtype_of(expression.results[0]))
+    is_cached = bool(expression.sources) and n_bits <= 8 * _CACHED
     if by_element and is_cached and row <= _WIDE_ROW:
         return schedule._replace(n_rows=_COLUMN, in_columns=True)
     if not has_steady_work or row > _KEPT_ROW or grid.sizes[-2] < _MANY_ROWS:
