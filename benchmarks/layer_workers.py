@@ -7,14 +7,17 @@ measures it and writes the times in ms as one line of JSON.
 
 from __future__ import annotations
 
+import functools
 import json
 import sys
 import time
+import types
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from layer_cases import Layer
+from other_layers import layer_of
 from required import require
 
 #: A block repeats its call for about this long.
@@ -28,6 +31,11 @@ def values(layer: Layer) -> list[np.ndarray]:
     """Return the array arguments, the same in each process."""
     rng = np.random.default_rng(_SEED)
     arrays = [rng.standard_normal(s, dtype=np.float32) for s in layer.shapes]
+    if layer.function == "written":
+        for place, bound in layer_of(**layer.kwargs)[1][2].items():
+            shape = layer.shapes[place]
+            arrays[place] = rng.integers(bound, size=shape) if bound else rng.random(shape) < 0.5
+        return arrays
     if layer.function == "batch_norm" and len(arrays) > 3:
         arrays[2] = np.abs(arrays[2]) + 1  # variances
     # Weights are scaled to keep results near 1.
@@ -62,7 +70,9 @@ def _of_batch_norm(arrays: list[Any]) -> tuple[Any, ...]:
 def _places(layer: Layer, args: tuple[Any, ...]) -> list[int]:
     """Return the indices of the arguments that need gradients; running statistics do not."""
     given = args[1:3] if layer.function == "batch_norm" else ()
-    is_array = [hasattr(a, "shape") or isinstance(a, list) for a in args]
+    is_array = [
+        isinstance(a, list) or (hasattr(a, "shape") and "float" in str(a.dtype)) for a in args
+    ]
     return [i for i, a in enumerate(args) if is_array[i] and not any(a is s for s in given)]
 
 
@@ -93,6 +103,7 @@ class Ours:
         self.version = f"sycl_dnn {sycl_dnn.__version__}"
 
     def _array(self, array: np.ndarray, dtype: str) -> Any:
+        dtype = dtype if array.dtype.kind == "f" else str(array.dtype)
         return self._dnn.asarray(array, dtype=dtype, sycl_queue=self._queue)
 
     def calls(self, layer: Layer, dtype: str) -> dict[str, dict[str, Callable[[], Any]]]:
@@ -111,18 +122,25 @@ class Ours:
         self, layer: Layer, arrays: list[Any], dtype: str
     ) -> tuple[Callable[[], Any], Callable[[], Any]]:
         """Return the forward and the backward pass over arrays."""
-        function = getattr(self._dnn.functional, layer.function)
+        if layer.function == "written":
+            written = layer_of(**layer.kwargs)[1][0]
+            function = functools.partial(written, self._dnn.functional)
+        else:
+            function = getattr(self._dnn.functional, layer.function)
         args, kwargs = self._arguments(layer, arrays, dtype)
+
+        def forward() -> None:
+            function(*args, **kwargs)
+            self._queue.wait()
+
+        if not layer.passes[1:]:
+            return forward, forward
         places = _places(layer, args)
         y, pullback = self._dnn.vjp(
             _of_arrays(function, args, kwargs, places), *(args[i] for i in places)
         )
         # Any gradient in the result's layout is sufficient; torch gets ones.
         dy = (y[0], None) if isinstance(y, tuple) else y
-
-        def forward() -> None:
-            function(*args, **kwargs)
-            self._queue.wait()
 
         def backward() -> None:
             pullback(dy)
@@ -138,6 +156,8 @@ class Ours:
         return self._dnn.Array(moved, last.dtype) if bits is not last else moved
 
     def _arguments(self, layer: Layer, arrays: list[Any], dtype: str) -> tuple[Any, Any]:
+        if layer.function == "written":
+            return tuple(arrays), {}
         if layer.function == "lstm":
             size = layer.shapes[0][2]
             weights = [self._array(w, dtype) for w in lstm_weights(size)]
@@ -160,6 +180,7 @@ class Torch:
 
         torch.set_num_threads(2)
         self._torch = torch
+        self._names = types.SimpleNamespace(**{**vars(torch), **vars(torch.nn.functional)})
         self.version = f"torch {torch.__version__}"
 
     def calls(self, layer: Layer, dtype: str) -> dict[str, dict[str, Callable[[], Any]]]:
@@ -168,18 +189,24 @@ class Torch:
         kind = getattr(torch, dtype)
         found: dict[str, dict[str, Callable[[], Any]]] = {"forward": {}, "backward": {}}
         for name, last in arrangements(layer).items():
-            tensors = [torch.from_numpy(a).to(kind) for a in values(layer)]
+            tensors = [
+                torch.from_numpy(a).to(kind if a.dtype.kind == "f" else None) for a in values(layer)
+            ]
             for i in last:
                 tensors[i] = tensors[i].contiguous(memory_format=torch.channels_last)
             call, inputs = self._call(layer, tensors, kind)
             found["forward"][name] = self._without_gradient(call)
-            found["backward"][name] = self._gradient(call, inputs)
+            found["backward"][name] = self._gradient(call, inputs) if layer.passes[1:] else call
         return found
 
     def _call(self, layer: Layer, tensors: list[Any], kind: Any) -> tuple[Any, list[Any]]:
         torch = self._torch
         for tensor in tensors:
-            tensor.requires_grad_()
+            tensor.requires_grad_(tensor.is_floating_point())
+        if layer.function == "written":
+            written = layer_of(**layer.kwargs)[1][0]
+            own = [t for t in tensors if t.requires_grad]
+            return (lambda: written(self._names, *tensors)), own
         if layer.function == "lstm":
             size = layer.shapes[0][2]
             module = torch.nn.LSTM(size, size)

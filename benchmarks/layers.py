@@ -15,13 +15,14 @@ import os
 import statistics
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from drawn_layers import FAMILIES, drawn
 from layer_cases import LAYERS, Layer
+from other_layers import KINDS, others
 from required import require
 
 PROGRAM = Path(__file__).with_name("layer_workers.py")
@@ -119,7 +120,7 @@ def plot(ratios: dict[str, float], path: Path) -> None:
     figure.savefig(path, dpi=110)
 
 
-def summed_up(ratios: dict[str, float], families: Sequence[str]) -> None:
+def summed_up(ratios: dict[str, float], families: Iterable[str]) -> None:
     """Print geometric means of all rows and by family, and the rows above 1.05."""
 
     def mean(values: list[float]) -> str:
@@ -149,6 +150,13 @@ def options_of_call() -> argparse.Namespace:
         metavar="COUNT",
         help="this many random shapes of each family, in place of the fixed rows",
     )
+    parser.add_argument(
+        "--kinds",
+        type=int,
+        default=0,
+        metavar="COUNT",
+        help="this many random layers of each of many other kinds, in place of the fixed rows",
+    )
     parser.add_argument("--seed", type=int, default=0, help="of the random shapes")
     parser.add_argument(
         "--before", action="store_true", help="measure set_kernels('never') beside, and its ratio"
@@ -171,6 +179,7 @@ def main() -> None:
     print(f"{'':55s} {'ours, ms':28s}   {'torch, ms':28s} {'layout':13s} ratio")
     ratios = {}
     layers = drawn(options.random, options.seed) if options.random else LAYERS
+    layers = others(options.kinds, options.seed) if options.kinds else layers
     for layer in layers:
         for dtype in layer.dtypes:
             for direction in layer.passes:
@@ -180,7 +189,7 @@ def main() -> None:
                     if ratio:
                         ratios[request] = ratio
     if ratios:
-        summed_up(ratios, list(FAMILIES) if options.random else ())
+        summed_up(ratios, KINDS if options.kinds else FAMILIES if options.random else ())
     if options.plot and ratios:
         plot(ratios, options.plot)
     for worker in workers.values():
