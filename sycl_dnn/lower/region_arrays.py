@@ -18,13 +18,10 @@ from sycl_dnn.trace.views import axis_order, readable, spread_strides
 
 
 def coordinate_strides(node: Node, rank: int) -> list[int]:
-    """Return the strides of a virtual array whose offsets are its coordinates along the axis.
-
-    Broadcast along it, it has a single coordinate.
-    """
-    own = node.attributes["axis"]
-    axis = own + rank - node.ndim
-    return [int(k == axis and node.shape[own] > 1) for k in range(rank)]
+    """Return the strides of a virtual array whose elements are their offsets; 0 if broadcast."""
+    pairs = zip(node.shape, layout.row_major_strides(node.shape), strict=True)
+    strides = [s if n > 1 else 0 for n, s in pairs]
+    return ([0] * rank + strides)[len(strides) :]
 
 
 def indexed_axes(gathers: Sequence[Node], sources: Sequence[Tensor]) -> list[int]:

@@ -15,19 +15,18 @@ def full(value: Number, shape: Sequence[int], dtype: str) -> Node:
     return broadcast_to(number(value, dtype), shape)
 
 
-def _iota_infer(
-    inputs: tuple[Node, ...], *, length: int, axis: int, rank: int, dtype: str
-) -> tuple[Shape, str]:
-    return tuple([length if k == axis else 1 for k in range(rank)]), dtype
+def _iota_infer(inputs: tuple[Node, ...], *, shape: Shape, dtype: str) -> tuple[Shape, str]:
+    return shape, dtype
 
 
-#: 0, 1, 2... along one axis; the other axes have size 1.
+#: 0, 1, 2... in the order of a row-major array.
 IOTA = Operation("iota", _iota_infer, is_flat=True)
 
 
 def iota(length: int, axis: int = 0, rank: int = 1, dtype: str = "int32") -> Node:
-    """Return 0, 1, 2... along an axis."""
-    return IOTA(length=length, axis=axis % rank, rank=rank, dtype=dtype)
+    """Return 0, 1, 2... along an axis; the other axes have size 1."""
+    shape = tuple([length if k == axis % rank else 1 for k in range(rank)])
+    return IOTA(shape=shape, dtype=dtype)
 
 
 def triangle(x: Node, diagonal: int, *, is_lower: bool) -> Node:

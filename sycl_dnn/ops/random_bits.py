@@ -24,8 +24,8 @@ from sycl_dnn.ops.arithmetic import (
     SQRT,
     cast,
 )
-from sycl_dnn.ops.creation import iota
-from sycl_dnn.ops.shape import broadcast_shape, broadcast_to
+from sycl_dnn.ops.creation import IOTA
+from sycl_dnn.ops.shape import broadcast_shape
 
 _FACTORS = (0xD2511F53, 0xCD9E8D57)
 _KEY_STEPS = (0x9E3779B9, 0xBB67AE85)
@@ -82,12 +82,9 @@ def words(seed: Node, shape: Shape, count: int) -> list[Node]:
     """Return up to four words of uint32 for each element of an array, from an integer."""
     wide = cast(seed, "int64")
     key = [cast(wide, _WORD), cast(RIGHT_SHIFT(wide, number(32, "int64")), _WORD)]
-    place, step = number(0, "int32"), math.prod(shape)
-    for axis, n in enumerate(shape):
-        step //= max(n, 1)
-        if n > 1:
-            place = place + iota(n, axis, len(shape)) * step
-    return [broadcast_to(philox([place], key, word), shape) for word in range(count)]
+    # One sequence over all axes: a kernel of dense arrays has a single axis for any shape.
+    place = IOTA(shape=shape, dtype="int32")
+    return [philox([place], key, word) for word in range(count)]
 
 
 def _shifted(bits: Node, count: int, dtype: str) -> Node:

@@ -75,10 +75,8 @@ def _place(x, cuts, shape, value=0):
     return whole
 
 
-def _iota(length, axis, rank, dtype):
-    return np.arange(length, dtype=_float(dtype)).reshape(
-        [-1 if k == axis else 1 for k in range(rank)]
-    )
+def _iota(shape, dtype):
+    return np.arange(np.prod(shape, dtype=int), dtype=_float(dtype)).reshape(shape)
 
 
 def _gather(x, *indices, axes):

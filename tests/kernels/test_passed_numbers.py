@@ -56,6 +56,14 @@ def test_other_scales_are_the_same_kernel(function, queue):
     assert all(other == first for other in others)
 
 
+def test_random_numbers_of_other_shapes_are_the_same_kernel(queue):
+    names = set()
+    for shape in ((40, 50, 6), (900, 70), (60_000,)):
+        compiled = sycl_dnn.compile(lambda x: F.dropout(x, 0.5))
+        names |= {part.row for part in compiled.explain(normal(queue, *shape)).parts}
+    assert len(names) == 1
+
+
 def number(value, dtype="int64"):
     return Term("number", dtype, (), (("value", value), ("dtype", dtype)))
 
