@@ -215,7 +215,7 @@ def _width(row: int, *, overlaps: bool) -> int:
 
 
 def steady_along(axis: int, expression: Expression, classes: Sequence[str]) -> set[int]:
-    """Return the inputs and terms that are the same all along an axis.
+    """Return the inputs and terms that are constant along an axis.
 
     Coordinates along other axes are, in a row; they are cheap to compute in neighboring rows.
     """

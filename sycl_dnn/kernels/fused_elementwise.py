@@ -149,7 +149,7 @@ class ElementwiseWriter(ExpressionKernel):
                 self._elements(of_vector)
 
     def _steady(self, axis: int) -> list[int]:
-        """Return the inputs and terms that are the same all along an axis, in order."""
+        """Return the inputs and terms that are constant along an axis, in order."""
         return sorted(steady_along(axis, self._expression, self._form.classes))
 
     def _elements(self, scope: Scope) -> None:

@@ -238,7 +238,7 @@ def _is_simple(value: Any) -> bool:
 
 
 def attribute_of(value: ModuleArray, ids: Mapping[int, bool], path: str) -> Any:
-    """Return the parameter or buffer that an array is, of modules whose ids are given; else None.
+    """Return the parameter or buffer that an array belongs to in some modules; None if none.
 
     Raises
     ------

@@ -69,7 +69,7 @@ def mode(input: Any, dim: int = -1, keepdim: bool = False) -> Values:
 def unique_consecutive(
     input: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
-    """Return the array without elements, or slices along an axis, that equal the one before.
+    """Return an array without elements, or slices along an axis, that equal the previous one.
 
     Also, on request, the numbers of their runs, and the lengths of these.
     """

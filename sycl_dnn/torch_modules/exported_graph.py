@@ -150,7 +150,7 @@ class _Scope:
 
 
 def _check_inputs(graph: Graph, inputs: Sequence[Any]) -> None:
-    """Raise if inputs do not fit the graph's shapes, dtypes and constants; bind dynamic sizes."""
+    """Raise if inputs do not fit the graph's shapes, kinds of dtypes and constants; bind sizes."""
     sizes: dict[str, int] = {}
     for facts, value in zip(graph.inputs, inputs, strict=True):
         name = facts["name"]
@@ -165,6 +165,11 @@ def _check_inputs(graph: Graph, inputs: Sequence[Any]) -> None:
             raise TypeError(
                 f"forward: {name} must be an array, got {nested_values.described(value)}"
             )
+        elif (kind := _kind(facts["dtype"])) != _kind(str(value.dtype)):
+            # torch leaves out conversions that change nothing, such as float() of a float32.
+            raise TypeError(
+                f"forward: {name} must be {kind}, as in the conversion, got {value.dtype}"
+            )
         elif not all(_fits(sizes, *pair) for pair in _pairs(facts["shape"], value.shape)):
             expected = ", ".join(map(str, facts["shape"]))
             raise ValueError(
@@ -176,6 +181,13 @@ def _check_inputs(graph: Graph, inputs: Sequence[Any]) -> None:
         if n < low or (high is not None and n > high):
             upper = "" if high is None else f" and at most {high}"
             raise ValueError(f"forward: the size {name} must be at least {low}{upper}, got {n}")
+
+
+def _kind(dtype: str) -> str:
+    if dtype == "bool":
+        return "bool"
+    kinds = ("complex", "float", "int")
+    return next((f"of a {kind} dtype" for kind in kinds if kind in dtype), dtype)
 
 
 def _pairs(expected: Sequence[Any], shape: Sequence[int]) -> Iterator[tuple[Any, Any]]:

@@ -221,6 +221,13 @@ def test_sizes_are_fixed_by_default():
         same(F.ones(3), F.ones(4))
 
 
+def test_arguments_of_another_kind_of_dtype_are_refused():
+    net = sycl_dnn.from_torch(Called(lambda x: x.float() * 200), torch.ones(2))
+    with pytest.raises(TypeError, match="must be of a float dtype, as in the conversion, got int8"):
+        net(F.ones(2, dtype="int8"))
+    assert net(F.ones(2, dtype="float64")).tolist() == [200, 200]
+
+
 def test_torch_says_which_size_cannot_be_dynamic():
     net = Called(lambda x: x.view(6, 2).sum(0))
     with pytest.raises(
