@@ -36,9 +36,11 @@ _IN_PARTS = frozenset(
 #: Operations that are worth a host task alone: after a launch, oneDNN's next primitive would wait
 #: for its second thread.
 _ALONE = frozenset(("gather", "narrow", "recurrence"))
+#: Operations that are no reason for others to be the host's.
+LIGHT = ("copy", "expression", "kernel")
 #: Factor of the limits, for programs with such and no other steps and for runs of several
 #: operations: two threads compute them from the first to the last one, with one submission or none.
-_FACTOR, _OPERATIONS_OF_RUN = 10, 6
+_FACTOR, OPERATIONS_OF_RUN = 10, 6
 #: Among other steps, elements of a result beyond which oneDNN is faster, since it applies functions
 #: to registers; and the factor for windows of few channels, or of each channel.
 _MAX_IN_RUN, _FEW_CHANNELS, _FACTOR_OF_WINDOWS = 1 << 17, 16, 2
@@ -166,8 +168,8 @@ def _runs(graph: Graph) -> Iterator[dict[Node, Operation]]:
     n_processors = graph.trace.engine.sycl_device.max_compute_units
     is_several = has_fast_loops() and n_processors <= 2
     for run in _consecutive(graph, _variable(graph), _factor_in_run if is_several else _one):
-        n_operations = sum(o.kind not in ("copy", "expression", "kernel") for o in run.values())
-        if not is_several or n_operations >= _OPERATIONS_OF_RUN:
+        n_operations = sum(o.kind not in LIGHT for o in run.values())
+        if not is_several or n_operations >= OPERATIONS_OF_RUN:
             yield run
         else:
             yield from _consecutive(graph, run, _one)

@@ -22,6 +22,7 @@ from sycl_dnn.kernels.joined_kernels import (
 from sycl_dnn.kernels.launching import joined_kernel, launch_of, module_of
 from sycl_dnn.lower.constant_storages import constant_ids
 from sycl_dnn.lower.host_operations import MOST_VISITED, operation_of
+from sycl_dnn.lower.host_sequences import LIGHT, OPERATIONS_OF_RUN
 from sycl_dnn.lower.step_graph import Graph, Node
 from sycl_dnn.trace.steps import is_kernel
 from sycl_dnn.trace.values import Tensor
@@ -31,7 +32,7 @@ MOST_KEPT = 1 << 25
 #: Values up to this size may be computed early, such as scalars that updates read.
 _SMALL = 4096
 #: Steps that the host computes instead of one launch, elements that they write at most, and the
-#: factor of the limits of each.
+#: factor of the limits of each among other steps of the host.
 _FEW, _MOST_ON_HOST, _FACTOR = 16, 1 << 16, 4
 
 
@@ -92,6 +93,15 @@ class _Joining:
     @functools.cached_property
     def _ready(self) -> dict[Node, int]:
         return _ready(self._graph)
+
+    @functools.cached_property
+    def _factor(self) -> int:
+        """The factor of the limits within which the host computes steps of this graph."""
+        others = (
+            operation_of(self._graph, n, _FACTOR) for n in self._graph.nodes if n.pd is not None
+        )
+        n_others = sum(o is not None and o.kind not in LIGHT for o in others)
+        return _FACTOR if n_others >= OPERATIONS_OF_RUN else 1
 
     @functools.cached_property
     def _fusion(self) -> Fusion:
@@ -191,7 +201,7 @@ class _Joining:
             return False
         n_written = sum(t.size for node in bunch for t in node.outputs.values())
         if len(bunch) <= _FEW and n_written <= _MOST_ON_HOST:
-            operations = [operation_of(self._graph, node, _FACTOR) for node in bunch]
+            operations = [operation_of(self._graph, node, self._factor) for node in bunch]
             if all(o is not None and o.kind != "kernel" for o in operations):
                 return True
         kernels = [self._kernels[node].primitive for node in bunch]
