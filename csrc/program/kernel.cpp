@@ -191,19 +191,24 @@ void Kernel::finish_build() {
     use(built ? std::move(built) : build->kernel_alone(name));
 }
 
-void Kernel::before_run(const std::vector<Kernel *> &kernels) {
+void Kernel::before_run(const std::vector<Kernel *> &kernels, size_t &interpreted) {
     std::vector<Kernel *> repeated;
     std::vector<ProgramBuild::named> builds;
+    const bool is_enough = interpreted > least_of_builds && !ProgramBuild::is_always_interpreted();
     for (Kernel *k : kernels) {
         // A profile covers what runs from now on.
-        if (k->launched || (!profile::is_on() && (k->begun || k->build->first_run()))) continue;
+        const bool may_wait = k->begun || (!is_enough && k->build->first_run());
+        if (k->launched || (may_wait && !profile::is_on())) continue;
         repeated.push_back(k);
         builds.push_back({k->build, k->name});
     }
     ProgramBuild::start_together(builds);
     for (Kernel *k : repeated) k->wait_for_build();
-    for (Kernel *k : kernels)
-        if (!k->launched) k->build->note_run();
+    for (Kernel *k : kernels) {
+        if (k->launched) continue;
+        k->build->note_run();
+        if (k->interpreter) interpreted += k->interpreter->cost(k->n_visited);
+    }
 }
 
 static std::vector<void *> addresses_of(const std::vector<dnnl_exec_arg_t> &args) {

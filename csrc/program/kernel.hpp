@@ -56,8 +56,10 @@ class Kernel {
     void finish_build();
 
     // Before each run of a program: builds those whose module has run before, since what runs only
-    // once takes longer to build than to interpret. Call with the GIL.
-    static void before_run(const std::vector<Kernel *> &kernels);
+    // once takes longer to build than to interpret, and those that are built in the background once
+    // interpreting them has taken as long as building them: `interpreted` counts up. Call with the
+    // GIL.
+    static void before_run(const std::vector<Kernel *> &kernels, size_t &interpreted);
 
     // Whether `run_now` may do it, in the calling thread and without a submission.
     bool is_brief() const { return brief || (host && host->is_brief()); }

@@ -36,10 +36,10 @@ static std::vector<Kernel *> unbuilt_kernels(const std::vector<Program::step> &s
     return kernels;
 }
 
-static void build_for_run(std::vector<Kernel *> &unbuilt) {
+static void build_for_run(std::vector<Kernel *> &unbuilt, size_t &interpreted) {
     if (unbuilt.empty()) return;
     const std::vector<Kernel *> kernels = unbuilt;  // other threads may run meanwhile
-    Kernel::before_run(kernels);
+    Kernel::before_run(kernels, interpreted);
     unbuilt.erase(std::remove_if(unbuilt.begin(), unbuilt.end(),
                                  [](const Kernel *k) { return k->is_launched(); }),
                   unbuilt.end());
@@ -66,9 +66,10 @@ Program::Program(const Engine &e, std::vector<value> v, std::vector<step> s, siz
       n_interpreted(unbuilt.size()) {}
 
 void Program::before_run(const Stream &stream, const std::vector<sycl::event> &depends) {
-    build_for_run(unbuilt);
+    build_for_run(unbuilt, interpreted);
     n_interpreted = unbuilt.size();
-    if (!unbuilt_brief.empty() && launches_brief(stream, depends)) build_for_run(unbuilt_brief);
+    if (!unbuilt_brief.empty() && launches_brief(stream, depends))
+        build_for_run(unbuilt_brief, interpreted);
 }
 
 // A host task that waits for a kernel of others, such as dpnp's, takes longer than a kernel, and so

@@ -106,6 +106,7 @@ class Program {
     std::vector<Kernel *> unbuilt;        // under the GIL, as the next
     std::vector<Kernel *> unbuilt_brief;  // which are built where they are launched
     std::atomic<size_t> n_interpreted;
+    size_t interpreted = 0;  // instructions times elements so far, until all are built
 
     std::mutex guard;
     std::list<frame> frames;

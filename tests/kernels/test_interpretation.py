@@ -124,6 +124,17 @@ print(len(results) > 2, all((r == results[0]).all() for r in results))
     assert counted(code).split() == ["True", "True"]
 
 
+def test_calls_wait_once_interpreting_takes_longer_than_building():
+    code = """
+x = dpnp.ones((1000, 3900), dtype="f4")
+f = sycl_dnn.compile(lambda x: F.exp(F.tanh(F.log1p(F.exp(x)))))
+before = n_built()
+results = [f(x)[0].asnumpy() for _ in range(4)]
+print(n_built() > before, all((r == results[0]).all() for r in results))
+"""
+    assert counted(code).split() == ["True", "True"]
+
+
 def test_kernels_that_no_call_used_are_kept_at_exit(tmp_path):
     code = """
 import time, dpnp, sycl_dnn
