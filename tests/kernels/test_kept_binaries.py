@@ -35,6 +35,7 @@ kept_binaries.keep = counted
 queue = sycl_dnn.default_queue(sys.argv[1])
 x = dpnp.asarray(np.arange(1152, dtype="f4").reshape(4, 8, 6, 6) % 7, sycl_queue=queue)
 y = dpnp.asnumpy(F.group_norm(x, 2))
+sycl_dnn._core.Kernel.start_together([], [])  # keeps what has been built
 print(n_compiled, *y.ravel())
 sys.stdout.flush()
 """
@@ -42,16 +43,20 @@ sys.stdout.flush()
 
 @pytest.fixture
 def build(queue, monkeypatch):
-    """Build a source as in a new process; return whether it was compiled."""
-    compiled = []
+    """Build a source as in a new process; return whether it was compiled.
+
+    Builds that other tests left in the background are not kept.
+    """
+    compiled, own = [], set()
 
     def counted(*arguments):
         compiled.append(arguments)
         return create_program_from_source(*arguments)
 
-    def written(*arguments):
-        compiled.append(arguments)
-        keep(*arguments)
+    def written(names, binary):
+        if not own.isdisjoint(names):
+            compiled.append(names)
+            keep(names, binary)
 
     keep = kept_binaries.keep_together
     monkeypatch.setattr(building, "create_program_from_source", counted)
@@ -59,6 +64,7 @@ def build(queue, monkeypatch):
 
     def run(source=SOURCE):
         before = len(compiled)
+        own.add(kept_binaries.key(queue, source, building._OPTIONS))
         program = building._built(queue, source)
         assert _runs(queue, program)
         _core.Kernel.start_together([], [])  # keeps what has been built
