@@ -43,20 +43,16 @@ sys.stdout.flush()
 
 @pytest.fixture
 def build(queue, monkeypatch):
-    """Build a source as in a new process; return whether it was compiled.
-
-    Builds that other tests left in the background are not kept.
-    """
-    compiled, own = [], set()
+    """Build a source as in a new process; return whether it was compiled."""
+    compiled = []
 
     def counted(*arguments):
         compiled.append(arguments)
         return create_program_from_source(*arguments)
 
-    def written(names, binary):
-        if not own.isdisjoint(names):
-            compiled.append(names)
-            keep(names, binary)
+    def written(*arguments):
+        compiled.append(arguments)
+        keep(*arguments)
 
     keep = kept_binaries.keep_together
     monkeypatch.setattr(building, "create_program_from_source", counted)
@@ -64,7 +60,6 @@ def build(queue, monkeypatch):
 
     def run(source=SOURCE):
         before = len(compiled)
-        own.add(kept_binaries.key(queue, source, building._OPTIONS))
         program = building._built(queue, source)
         assert _runs(queue, program)
         _core.Kernel.start_together([], [])  # keeps what has been built
@@ -110,8 +105,10 @@ def _answer(process):
     return int(n_compiled), np.array(values, dtype="f4")
 
 
-def _only(folder):
-    (path,) = folder.iterdir()
+def _file(folder, queue, source=SOURCE):
+    """Return the file of a source; builds that other tests began may be in the folder, too."""
+    path = folder / f"{kept_binaries.key(queue, source, building._OPTIONS)}.kernel"
+    assert path.exists()
     return path
 
 
@@ -156,21 +153,21 @@ DAMAGES = {
 
 @pytest.mark.parametrize("damage", DAMAGES)
 @pytest.mark.sweep(2)
-def test_damaged_files_are_rewritten(build, kept, damage):
+def test_damaged_files_are_rewritten(build, kept, damage, queue):
     assert build()
-    path = _only(kept)
+    path = _file(kept, queue)
     content = path.read_bytes()
     path.write_bytes(DAMAGES[damage](content))
     assert build()
-    assert _only(kept) == path
+    assert path.exists()
     assert not build()
 
 
-def test_a_file_of_another_kernel_is_not_used(build, kept):
+def test_a_file_of_another_kernel_is_not_used(build, kept, queue):
     build()
-    mine = _only(kept)
+    mine = _file(kept, queue)
     build(SOURCE + "\n// another")
-    (other,) = set(kept.iterdir()) - {mine}
+    other = _file(kept, queue, SOURCE + "\n// another")
     mine.write_bytes(other.read_bytes())
     assert build()
 
@@ -220,23 +217,24 @@ def test_a_read_only_folder(build, monkeypatch, place):
     assert build()
 
 
-def test_a_file_that_cannot_be_replaced(build, kept):
+def test_a_file_that_cannot_be_replaced(build, kept, queue):
     build()
-    path = _only(kept)
+    path = _file(kept, queue)
     path.unlink()
     path.mkdir()
     assert build()
-    assert _only(kept) == path, "the unfinished file is gone"
+    assert path.exists()
+    assert not list(kept.glob("*.part"))
 
 
-def test_only_the_user_may_read_or_write(build, kept):
+def test_only_the_user_may_read_or_write(build, kept, queue):
     mask = os.umask(0)
     try:
         build()
     finally:
         os.umask(mask)
     assert stat.S_IMODE(kept.stat().st_mode) == 0o700
-    assert stat.S_IMODE(_only(kept).stat().st_mode) == 0o600
+    assert stat.S_IMODE(_file(kept, queue).stat().st_mode) == 0o600
 
 
 @pytest.mark.parametrize("mode", [0o770, 0o702])
@@ -255,9 +253,9 @@ def test_folders_of_another_user_are_not_used(build, kept, monkeypatch):
     assert build()
 
 
-def test_symbolic_links_are_not_followed(build, kept, tmp_path):
+def test_symbolic_links_are_not_followed(build, kept, tmp_path, queue):
     build()
-    path = _only(kept)
+    path = _file(kept, queue)
     path.rename(tmp_path / "elsewhere")
     path.symlink_to(tmp_path / "elsewhere")
     assert build()

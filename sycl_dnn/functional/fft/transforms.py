@@ -28,24 +28,32 @@ from sycl_dnn.trace.values import Tensor
 ADJOINT = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
 
 
+#: Elements up to which ``numpy.fft`` takes no longer than oneMKL and need not prepare anything.
+_FEW = 256
+
+
 def _recorded(
     name: str, x: Tensor, shape: Sequence[int], dtype: str, adjoint: Any, axes: Sequence[int],
     norm: str, options: dict[str, Any],
 ) -> Tensor:  # fmt: skip
     """Record a function of ``dpnp.fft``, on CPUs a transform in the arrays' memory."""
     shape = tuple(shape)
-    is_inverse = name.startswith("i")
+    is_inverse, is_few = name.startswith("i"), x.size <= _FEW
     size = math.prod(max(x.shape[a], shape[a]) for a in axes)
     scale = {"ortho": size**-0.5}.get(norm, 1 / size if (norm == "backward") == is_inverse else 1.0)
 
     def by_dpnp(a: Any) -> Any:
         return getattr(dpnp.fft, name)(a, norm=norm, **options)
 
-    def by_mkl(a: np.ndarray, result: np.ndarray) -> None:
-        transform(a, result, tuple(axes), is_inverse, scale)
+    def by_host(a: np.ndarray, result: np.ndarray) -> None:
+        if is_few:
+            result[...] = getattr(np.fft, name)(a, norm=norm, **options)
+        else:
+            transform(a, result, tuple(axes), is_inverse, scale)
 
-    on_host = by_mkl if library() else None
-    call = on_host_or(by_dpnp, x.trace, name, on_host, library="onemkl", writes=True)
+    on_host = by_host if is_few or library() else None
+    row = "numpy" if is_few else "onemkl"
+    call = on_host_or(by_dpnp, x.trace, name, on_host, library=row, writes=True)
     if 0 in shape:
         result = zeros(x.trace, shape, dtype)
         independent([x], {"dst": result})

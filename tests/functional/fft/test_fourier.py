@@ -72,7 +72,8 @@ def adjoint(name, x, options, g):
 
 @pytest.mark.sweep(16)
 @pytest.mark.parametrize(("name", "options", "dtype"), ROWS)
-def test_values_and_gradients(name, options, dtype, queue):
+def test_values_and_gradients(name, options, dtype, queue, monkeypatch):
+    monkeypatch.setattr(transforms, "_FEW", 0)  # as of larger arrays
     wide_dtypes.need(dtype, queue)
     tolerance = 1e-5 if dtype in ("float32", "complex64") else 1e-12
     x = drawn(SHAPE, dtype)
@@ -199,7 +200,7 @@ def test_layouts_of_axes(shape, dim, name, queue):
 
 
 def test_nan_and_infinities_stay_in_their_row(queue):
-    x = drawn((5, 16), "float32")
+    x = drawn((5, 160), "float32")
     x[1, 3], x[3, 0] = np.nan, np.inf
     result = F.fft.rfft(on(queue, x)[0]).asnumpy()
     assert np.isfinite(result).all(1).tolist() == [True, False, True, False, True]
