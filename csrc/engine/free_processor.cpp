@@ -103,7 +103,10 @@ FreeProcessor::FreeProcessor() : thread(static_cast<pid_t>(syscall(SYS_gettid)))
     const cpu_set_t free = free_processors(allowed);
     if (CPU_COUNT(&allowed) < 2 || CPU_COUNT(&free) != 1) return;
     bound_here = thread;
-    if (!sched_setaffinity(0, sizeof free, &free)) before = allowed;
+    if (!sched_setaffinity(0, sizeof free, &free))
+        before = allowed;
+    else
+        bound_here = 0;
 }
 
 FreeProcessor::~FreeProcessor() {
