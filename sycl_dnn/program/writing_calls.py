@@ -96,8 +96,8 @@ class HostCall(WritingCall):
         seen = self._seen.get((register, offset, form))
         if seen is not None and seen[0] is array:
             return seen[1]
-        memory, start = place(array)
-        over = host_array(address(memory) + start + offset, *form)
+        memory, start = _place(array, offset)
+        over = host_array(address(memory) + start, *form)
         if register in self.kept:
             self._seen[register, offset, form] = array, over
         return over
