@@ -33,9 +33,7 @@ _MOST_AXES = 7
 
 @functools.cache
 def library() -> ctypes.CDLL | None:
-    """Return oneMKL as dpnp has loaded it; None if it is not there."""
-    import dpnp  # noqa: F401
-
+    """Return oneMKL as dpnp, which is imported, has loaded it; None if it is not there."""
     with open("/proc/self/maps") as maps:
         paths = {line.split()[-1] for line in maps if "libmkl_intel_ilp64.so" in line}
     return ctypes.CDLL(min(paths)) if paths else None
