@@ -10,16 +10,16 @@ from typing import Any, NamedTuple
 import dpnp
 import numpy as np
 
-from sycl_dnn import functional as F
 from sycl_dnn.call.operation import SMOOTH, operation
+from sycl_dnn.functional.linalg.host_matrices import factors, function_of
 from sycl_dnn.functional.linalg.matrix_parts import (
     checked,
     identity,
-    in_one_thread,
+    named_errors,
     recorded,
     turned,
 )
-from sycl_dnn.functional.linalg.solutions import solution
+from sycl_dnn.functional.linalg.solutions import triangular_solution
 from sycl_dnn.functional.product.matmul import matmul
 from sycl_dnn.functional.shape.arrangement import tril, triu
 from sycl_dnn.ir.node import NotDifferentiable
@@ -41,19 +41,13 @@ def _of_host(
     name: str, function: Callable[[np.ndarray], tuple[np.ndarray, ...]], x: Tensor,
     outs: list[Out], rule: Callable[..., dict[str, Tensor]],
 ) -> list[Tensor]:  # fmt: skip
-    """Record a function of NumPy; ``rule(results, grads)`` returns the gradient."""
-
-    def by_numpy(a: np.ndarray) -> tuple[np.ndarray, ...]:
-        try:
-            return function(a)
-        except np.linalg.LinAlgError as error:
-            raise dpnp.linalg.LinAlgError(f"{name}: {error}") from None
+    """Record a function of NumPy arrays; ``rule(results, grads)`` returns the gradient."""
+    by_numpy = named_errors(name, function)
 
     def by_copies(a: Any) -> Any:
         return tuple(dpnp.asarray(r, sycl_queue=a.sycl_queue) for r in by_numpy(dpnp.asnumpy(a)))
 
-    call = on_host_or(by_copies, x.trace, name, in_one_thread(by_numpy))
-    return recorded(call, [x], outs, rule)
+    return recorded(on_host_or(by_copies, x.trace, name, by_numpy), [x], outs, rule)
 
 
 def _of_general(name: str, x: Tensor, shapes: list[tuple[int, ...]]) -> list[Tensor]:
@@ -62,8 +56,7 @@ def _of_general(name: str, x: Tensor, shapes: list[tuple[int, ...]]) -> list[Ten
     kind = dtypes.complex_of(str(x.dtype))
 
     def function(a: np.ndarray) -> tuple[np.ndarray, ...]:
-        results = getattr(np.linalg, name)(a)
-        results = results if isinstance(results, tuple) else (results,)
+        results = function_of("eig", a.shape)(a)[: len(shapes)]
         return tuple([np.asarray(r, kind) for r in results])
 
     def rule(results: list[Tensor], grads: list[Any]) -> dict[str, Tensor]:
@@ -116,22 +109,12 @@ class Factors(NamedTuple):
     U: Any
 
 
-def _eliminated(a: np.ndarray, pivot: bool) -> tuple[np.ndarray, np.ndarray]:
+def _packed(a: np.ndarray, pivot: bool) -> tuple[np.ndarray, np.ndarray]:
     """Return both triangles in one matrix, and the row with which each one was exchanged."""
-    x = a.copy()
-    rows, columns = x.shape[-2:]
-    flat = x.reshape(math.prod(x.shape[:-2]), rows, columns)
-    batch, k = np.arange(len(flat)), min(rows, columns)
-    pivots = np.zeros((len(flat), k), "int32")
-    for i in range(k):
-        best = i + np.argmax(abs(flat[:, i:, i]), 1) if pivot else np.full(len(flat), i)
-        pivots[:, i] = best + 1
-        flat[batch, i], flat[batch, best] = flat[batch, best], flat[batch, i].copy()
-        with np.errstate(all="ignore"):
-            divisor = np.where(flat[:, i, i] == 0, 1, flat[:, i, i]) if pivot else flat[:, i, i]
-            flat[:, i + 1 :, i] /= divisor[:, None]
-            flat[:, i + 1 :, i + 1 :] -= flat[:, i + 1 :, i, None] * flat[:, i, None, i + 1 :]
-    return x, pivots.reshape(*x.shape[:-2], k)
+    packed, pivots, is_singular = factors(a, pivot)
+    if not pivot:
+        packed[is_singular > 0] = np.nan
+    return np.swapaxes(packed, -1, -2), pivots.astype(np.int32)
 
 
 @operation
@@ -139,7 +122,7 @@ def _eliminated(a: np.ndarray, pivot: bool) -> tuple[np.ndarray, np.ndarray]:
     "named tuple (LU, pivots)\n    Of shapes (*, m, n) and (*, min(m, n)); pivots are int32.",
     module="linalg.",
     notes=_ON_HOST + SMOOTH,
-    pivot="bool\n    Whether rows are exchanged; else a zero on the diagonal gives infinities.",
+    pivot="bool\n    Whether rows are exchanged; else a zero on the diagonal gives NaN.",
 )
 def lu_factor(A: Tensor, *, pivot: bool = True) -> Packed:  # noqa: N803 - torch's name
     """Return both triangular factors in one matrix, and pivots counted from 1.
@@ -152,29 +135,30 @@ def lu_factor(A: Tensor, *, pivot: bool = True) -> Packed:  # noqa: N803 - torch
     def rule(results: list[Tensor], grads: list[Any]) -> dict[str, Tensor]:
         if m != n:
             raise NotDifferentiable("lu_factor: A must be square for a gradient")
-        lower, upper = add(tril(results[0], -1), identity(A)), triu(results[0])
-        of_lower, of_upper = tril(grads[0], -1), triu(grads[0])
+        packed, of_lower, of_upper = results[0], tril(grads[0], -1), triu(grads[0])
+        lower, upper = add(tril(packed, -1), identity(A)), triu(packed)
         inner = add(
             tril(matmul(turned(lower), of_lower), -1), triu(matmul(of_upper, turned(upper)))
         )
-        side = solution(turned(lower), inner)
-        side = turned(solution(upper, turned(side)))
-        return {"0": matmul(permutation(results[1], n, str(A.dtype)), side)}
+        side = triangular_solution(packed, inner, False, is_unit=True, is_turned=True)
+        side = turned(triangular_solution(packed, turned(side), True))
+        return {"0": matmul(permutation(results[1], n=n, dtype=str(A.dtype)), side)}
 
     outs = [Out(A.shape, str(A.dtype)), Out((*batch, min(m, n)), "int32")]
-    return Packed(*_of_host("lu_factor", lambda a: _eliminated(a, pivot), A, outs, rule))
+    return Packed(*_of_host("lu_factor", lambda a: _packed(a, pivot), A, outs, rule))
 
 
-def permutation(pivots: Any, n: int, dtype: str) -> Any:
+@operation
+def permutation(pivots: Tensor, *, n: int, dtype: str) -> Tensor:
     """Return the permutation matrices ``P`` (*, n, n) of successive exchanges of rows."""
-    numbers = F.arange(n, dtype="int32", device=pivots.sycl_queue)
-    order = F.broadcast_to(numbers, (*pivots.shape[:-1], n))
-    for i in range(pivots.shape[-1]):
-        other = F.sub(F.narrow(pivots, -1, i, 1), 1)
-        own, theirs = (
-            F.narrow(order, -1, i, 1),
-            F.take_along_dim(order, F.astype(other, "int64"), -1),
-        )
-        order = F.where(F.eq(numbers, other), own, order)
-        order = F.where(F.eq(numbers, i), theirs, order)
-    return F.astype(F.eq(F.unsqueeze(numbers, -1), F.unsqueeze(order, -2)), dtype)
+
+    def matrices(pivots: np.ndarray) -> tuple[np.ndarray, ...]:
+        rows = pivots.reshape(math.prod(pivots.shape[:-1]), pivots.shape[-1])
+        batch, order = np.arange(len(rows)), np.tile(np.arange(n), (len(rows), 1))
+        for i, others in enumerate(rows.T - 1):
+            order[batch, i], order[batch, others] = order[batch, others], order[batch, i].copy()
+        equal = np.arange(n)[:, None] == order[:, None, :]
+        return (equal.reshape(*pivots.shape[:-1], n, n),)
+
+    outs = [Out((*pivots.shape[:-1], n, n), dtype)]
+    return _of_host("permutation", matrices, pivots, outs, lambda *_: {})[0]

@@ -128,7 +128,7 @@ def lu(A: Any, *, pivot: bool = True) -> Factors:  # noqa: N803 - torch's name
     k = min(rows, columns)
     lower = F.add(F.tril(F.narrow(packed, -1, 0, k), -1), eye_like(A, rows, k))
     upper = F.triu(F.narrow(packed, -2, 0, k))
-    return Factors(permutation(pivots, rows, str(A.dtype)), lower, upper)
+    return Factors(permutation(pivots, n=rows, dtype=str(A.dtype)), lower, upper)
 
 
 @described(
@@ -153,14 +153,13 @@ def lu_solve(
     """
     if not left:
         return turned(lu_solve(LU, pivots, turned(B), adjoint=not adjoint))
-    n = LU.shape[-1]
-    lower = F.add(F.tril(LU, -1), eye_like(LU, n))
-    rows = permutation(pivots, n, str(LU.dtype))
+    rows = permutation(pivots, n=LU.shape[-1], dtype=str(LU.dtype))
     solve = F.linalg.solve_triangular
     if adjoint:
         half = solve(turned(LU), B, upper=False)
-        return F.matmul(rows, solve(turned(lower), half, upper=True))
-    return solve(LU, solve(lower, F.matmul(turned(rows), B), upper=False), upper=True)
+        return F.matmul(rows, solve(turned(LU), half, upper=True, unitriangular=True))
+    half = solve(LU, F.matmul(turned(rows), B), upper=False, unitriangular=True)
+    return solve(LU, half, upper=True)
 
 
 #: ``torch.linalg``: its names here, and those of ``F.linalg``.

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Transforms in the memory of a CPU's arrays by oneMKL's C interface (DFTI).
 
-dpnp brings this library and calls its SYCL interface, which prepares each transform anew: 0.4 to
-2 ms, also for eight numbers. Here a prepared transform is kept. ``numpy.fft`` takes two to ten
-times as long to compute.
+dpnp prepares each transform anew: 0.4 to 2 ms, also for eight numbers. Here a prepared one is kept.
+``numpy.fft`` takes two to ten times as long to compute.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sycl_dnn.errors import Unimplemented
+from sycl_dnn.functional.onemkl import library
 
 # Names and values of mkl_dfti.h.
 _FORWARD_SCALE, _BACKWARD_SCALE, _NUMBER_OF_TRANSFORMS = 4, 5, 7
@@ -29,14 +29,6 @@ _COMPLEX, _REAL, _SINGLE, _DOUBLE, _COMPLEX_COMPLEX, _NOT_INPLACE = 32, 33, 35, 
 _MOST_CALLS = 64
 #: Axes that one transform can have.
 _MOST_AXES = 7
-
-
-@functools.cache
-def library() -> ctypes.CDLL | None:
-    """Return oneMKL as dpnp, which is imported, has loaded it; None if it is not there."""
-    with open("/proc/self/maps") as maps:
-        paths = {line.split()[-1] for line in maps if "libmkl_intel_ilp64.so" in line}
-    return ctypes.CDLL(min(paths)) if paths else None
 
 
 class _Batch(NamedTuple):

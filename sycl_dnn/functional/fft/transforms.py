@@ -15,7 +15,8 @@ import numpy as np
 
 from sycl_dnn.functional.arithmetic.binary import mul
 from sycl_dnn.functional.arithmetic.convert import converted
-from sycl_dnn.functional.fft.mkl_transforms import library, transform
+from sycl_dnn.functional.fft.mkl_transforms import transform
+from sycl_dnn.functional.onemkl import library
 from sycl_dnn.functional.shape.joining import narrow
 from sycl_dnn.functional.shape.padding import pad
 from sycl_dnn.onednn import dtypes

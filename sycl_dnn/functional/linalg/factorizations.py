@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -23,7 +22,7 @@ from sycl_dnn.functional.linalg.matrix_parts import (
     total,
     turned,
 )
-from sycl_dnn.functional.linalg.solutions import solution
+from sycl_dnn.functional.linalg.solutions import triangular_solution
 from sycl_dnn.functional.product.matmul import matmul
 from sycl_dnn.functional.shape.arrangement import tril
 from sycl_dnn.functional.shape.axes import diagonal
@@ -50,10 +49,12 @@ def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:  # noqa: N803 - torch
     checked("cholesky", A=A, is_square=True)
 
     def rule(results: list[Tensor], grads: list[Any]) -> dict[str, Tensor]:
-        upper_factor = turned(results[0])
-        lower = tril(matmul(upper_factor, grads[0]))
+        def solved(b: Tensor) -> Tensor:
+            return triangular_solution(results[0], b, is_upper=False, is_turned=True)
+
+        lower = tril(matmul(turned(results[0]), grads[0]))
         halved = sub(lower, mul(diagonal_matrix(diagonal(lower, 0, -2, -1)), 0.5))
-        part = turned(solution(upper_factor, turned(solution(upper_factor, halved))))
+        part = turned(solved(turned(solved(halved))))
         return {"0": mul(add(part, turned(part)), 0.5)}
 
     lower = factorized("cholesky", [A], [A.shape], rule)[0]
@@ -143,8 +144,7 @@ def _tall_qr(x: Tensor) -> list[Tensor]:
         mirrored = add(tril(inner), turned(tril(inner, -1)))
         rows = matmul(q, mirrored)
         rows = rows if of_q is None else add(of_q, rows)
-        # As in torch, the gradient of a matrix without full rank is no error.
-        return {"0": turned(solution(r, turned(rows), if_singular=math.nan))}
+        return {"0": turned(triangular_solution(r, turned(rows), is_upper=True))}
 
     return factorized("qr", [x], [(*batch, m, n), (*batch, n, n)], rule)
 

@@ -14,6 +14,8 @@ from sycl_dnn.call.operation import SMOOTH, described_as_torch
 from sycl_dnn.functional.arithmetic.binary import mul, sub
 from sycl_dnn.functional.arithmetic.operands import check_arrays
 from sycl_dnn.functional.complex_numbers.complex_parts import conj
+from sycl_dnn.functional.linalg.host_matrices import function_of
+from sycl_dnn.functional.onemkl import library
 from sycl_dnn.functional.shape.arrangement import spread
 from sycl_dnn.functional.shape.reshaping import transpose, unsqueeze
 from sycl_dnn.trace.pointwise import add
@@ -49,45 +51,19 @@ def checked(
             raise ValueError(f"{name}: {argument} must be square, got shape {x.shape}")
 
 
-#: Product of a matrix's sizes and the smaller one up to which NumPy's LAPACK is faster than oneMKL,
-#: which dpnp calls after several submissions: 4 us for 4 x 4 elements against 110.
-_MAX_ON_HOST = 300**3
-#: The same up to which LAPACK uses one thread by itself.
-_MAX_OF_ONE_THREAD = 64**3
-
-
-@functools.cache
-def _threads() -> Any:
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()
-
-
-def in_one_thread(call: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of NumPy that is called with one thread of its BLAS.
-
-    Several threads wait for each other busily, on a loaded computer for seconds.
-    """
-
-    def limited(*arrays: np.ndarray) -> Any:
-        rows, columns = arrays[0].shape[-2:]
-        if rows * columns * min(rows, columns) <= _MAX_OF_ONE_THREAD:
-            return call(*arrays)
-        with _threads().limit(limits=1, user_api="blas"):
-            return call(*arrays)
-
-    return limited
+def is_hosted(trace: Any) -> bool:
+    """Whether oneMKL computes in the arrays' memory; else dpnp submits several times a call."""
+    return trace.is_on_cpu and library() is not None
 
 
 def factorized(
     name: str, x: list[Tensor], shapes: Sequence[tuple[int, ...]],
-    rule: Callable[..., dict[str, Tensor]], dtypes: Sequence[str] | None = None,
-    if_singular: float | None = None, **options: Any,
+    rule: Callable[..., dict[str, Tensor]], dtypes: Sequence[str] | None = None, **options: Any,
 ) -> list[Tensor]:  # fmt: skip
-    """Record a function of ``dpnp.linalg``, on CPUs below a size that of ``numpy.linalg``.
+    """Record a function of ``dpnp.linalg``, on CPUs that of ``numpy.linalg`` or of oneMKL.
 
     ``rule(results, grads)`` gets None for missing gradients. Results have the dtype of the first
-    input, or ``dtypes``. ``if_singular``: what they are in place of an error, on CPUs.
+    input, or ``dtypes``.
     """
 
     def by_dpnp(*arrays: Any) -> Any:
@@ -96,21 +72,22 @@ def factorized(
             return tuple(map(dpnp.ascontiguousarray, results))
         return dpnp.ascontiguousarray(results)
 
-    def by_numpy(*arrays: Any) -> Any:
-        try:
-            return getattr(np.linalg, name)(*arrays, **options)
-        except np.linalg.LinAlgError as error:
-            if if_singular is not None and arrays[0].ndim == 2:
-                return np.full(shapes[0][-2:], if_singular)
-            if if_singular is not None:
-                return np.stack([by_numpy(*matrices) for matrices in zip(*arrays, strict=True)])
-            raise dpnp.linalg.LinAlgError(f"{name}: {error}") from None
-
-    rows, columns = x[0].shape[-2:]
-    is_small = rows * columns * min(rows, columns) <= _MAX_ON_HOST
-    call = on_host_or(by_dpnp, x[0].trace, name, in_one_thread(by_numpy) if is_small else None)
+    on_host = named_errors(name, functools.partial(function_of(name, x[0].shape), **options))
+    call = on_host_or(by_dpnp, x[0].trace, name, on_host if is_hosted(x[0].trace) else None)
     dtypes = dtypes or [str(x[0].dtype)] * len(shapes)
     return recorded(call, x, [Out(*out) for out in zip(shapes, dtypes, strict=True)], rule)
+
+
+def named_errors(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of NumPy arrays that raises dpnp's errors, with a name."""
+
+    def call(*arrays: np.ndarray) -> Any:
+        try:
+            return function(*arrays)
+        except np.linalg.LinAlgError as error:
+            raise dpnp.linalg.LinAlgError(f"{name}: {error}") from None
+
+    return call
 
 
 def recorded(

@@ -3,17 +3,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
+
+import dpnp
+import numpy as np
 
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.binary import mul
 from sycl_dnn.functional.arithmetic.elementwise import neg
 from sycl_dnn.functional.arithmetic.operands import check_arrays
-from sycl_dnn.functional.linalg.matrix_parts import checked, described, factorized, identity, turned
+from sycl_dnn.functional.linalg import host_matrices
+from sycl_dnn.functional.linalg.matrix_parts import (
+    checked,
+    described,
+    factorized,
+    identity,
+    is_hosted,
+    recorded,
+    turned,
+)
 from sycl_dnn.functional.product.matmul import matmul
 from sycl_dnn.functional.shape.arrangement import spread, tril, triu
 from sycl_dnn.functional.shape.reshaping import unsqueeze
 from sycl_dnn.trace.pointwise import add
+from sycl_dnn.trace.steps import OnHost, Out
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import broadcast_shape, reshape
 
@@ -30,19 +44,76 @@ def inverse(x: Tensor) -> Tensor:
     return factorized("inv", [x], [x.shape], rule)[0]
 
 
-def solution(a: Tensor, b: Tensor, if_singular: float | None = None) -> Tensor:
+def solution(a: Tensor, b: Tensor) -> Tensor:
     """Return the solution of ``a @ x = b`` for matrices in equal batches."""
+    if is_hosted(a.trace) and not host_matrices.is_small(a.shape):
+        return _by_factors(a, b)
 
     def rule(results: list[Tensor], grads: list[Any]) -> dict[str, Tensor]:
-        of_b = solution(turned(a), grads[0], if_singular)
+        of_b = solution(turned(a), grads[0])
         return {"0": neg(matmul(of_b, turned(results[0]))), "1": of_b}
 
-    return factorized("solve", [a, b], [b.shape], rule, if_singular=if_singular)[0]
+    return factorized("solve", [a, b], [b.shape], rule)[0]
 
 
-def _solved(name: str, a: Tensor, b: Tensor, left: bool) -> Tensor:
-    if not left:
-        return turned(_solved(name, turned(a), turned(b), True))
+def _by_factors(
+    a: Tensor, b: Tensor, factors: Sequence[Tensor] = (), is_turned: bool = False
+) -> Tensor:
+    """Record a solution whose gradients of any order use its factors, or given ones, again."""
+
+    def call(a: np.ndarray, b: np.ndarray, *factors: np.ndarray) -> Any:
+        if factors:
+            return host_matrices.solved(*factors, b, is_turned)  # type: ignore[call-arg, arg-type]
+        packed, pivots, is_singular = host_matrices.factors(a)
+        if is_singular.any():
+            raise dpnp.linalg.LinAlgError("solve: Singular matrix")
+        return host_matrices.solved(packed, pivots, b), packed, pivots
+
+    def rule(results: list[Tensor], grads: list[Any]) -> dict[str, Tensor]:
+        known = factors or results[1:]
+        of_b = _by_factors(a, grads[0], known, not is_turned)
+        return {"0": _of_matrix(of_b, results[0], is_turned), "1": of_b}
+
+    dtype = str(b.dtype)
+    outs = [Out(b.shape, dtype), Out(a.shape, dtype), Out(a.shape[:-1], "int64")]
+    inputs = [a, b, *factors]
+    return recorded(OnHost("solve", call), inputs, outs[:1] if factors else outs, rule)[0]
+
+
+def _of_matrix(of_b: Tensor, x: Tensor, is_turned: bool) -> Tensor:
+    """Return the gradient of the matrix of a solution, or of the transposed one's."""
+    left, right = (x, of_b) if is_turned else (of_b, x)
+    return neg(matmul(left, turned(right)))
+
+
+def triangular_solution(
+    a: Tensor, b: Tensor, is_upper: bool, is_unit: bool = False, is_turned: bool = False
+) -> Tensor:
+    """Return the solution of a system with a triangle of ``a``, or with it transposed.
+
+    ``is_unit``: the diagonal is taken as 1. Batches are equal.
+    """
+    side = int(is_unit)
+
+    def triangle(x: Tensor) -> Tensor:
+        return triu(x, side) if is_upper else tril(x, -side)
+
+    if not is_hosted(a.trace):
+        part = add(triangle(a), identity(a)) if is_unit else triangle(a)
+        return solution(turned(part) if is_turned else part, b)
+
+    def call(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        return host_matrices.solved_triangle(a, b, is_upper, is_unit, is_turned)
+
+    def rule(results: list[Tensor], grads: list[Any]) -> dict[str, Tensor]:
+        of_b = triangular_solution(a, grads[0], is_upper, is_unit, not is_turned)
+        return {"0": triangle(_of_matrix(of_b, results[0], is_turned)), "1": of_b}
+
+    return recorded(OnHost("solve_triangular", call), [a, b], [Out(b.shape, str(b.dtype))], rule)[0]
+
+
+def _spread(name: str, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+    """Return both sides of a system in equal batches."""
     if a.shape[-1] != b.shape[-2]:
         raise ValueError(f"{name}: B must have {a.shape[-1]} rows for A, got shape {b.shape}")
     try:
@@ -50,7 +121,7 @@ def _solved(name: str, a: Tensor, b: Tensor, left: bool) -> Tensor:
     except ValueError:
         shapes = f"{a.shape} and {b.shape}"
         raise ValueError(f"{name}: batches must broadcast, got shapes {shapes}") from None
-    return solution(spread(a, (*batch, *a.shape[-2:])), spread(b, (*batch, *b.shape[-2:])))
+    return spread(a, (*batch, *a.shape[-2:])), spread(b, (*batch, *b.shape[-2:]))
 
 
 @operation
@@ -82,10 +153,12 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:  # noqa: N803 -
     if B.ndim == 1 or (B.ndim == A.ndim - 1 and B.shape == A.shape[:-1]):
         if not left:
             raise ValueError("solve: left must be True for vectors, got False")
-        column = _solved("solve", A, unsqueeze(B, -1), True)
+        column = solution(*_spread("solve", A, unsqueeze(B, -1)))
         return reshape(column, column.shape[:-1])
     checked("solve", B=B)
-    return _solved("solve", A, B, left)
+    if left:
+        return solution(*_spread("solve", A, B))
+    return turned(solution(*_spread("solve", turned(A), turned(B))))
 
 
 @operation
@@ -95,6 +168,8 @@ def solve_triangular(
     unitriangular: bool = False,
 ) -> Tensor:  # fmt: skip
     """Return the solution of a system whose other triangle is taken as 0.
+
+    On CPUs, zeros on the diagonal give infinities and NaN, as in torch.
 
     A : array (*, n, n)
     B : array (*, n, k)
@@ -110,11 +185,10 @@ def solve_triangular(
     checked("solve_triangular", B=B)
     if B.dtype != A.dtype:
         raise TypeError(f"solve_triangular: B must have dtype {A.dtype}, got {B.dtype}")
-    side = int(unitriangular)
-    triangle = triu(A, side) if upper else tril(A, -side)
-    if unitriangular:
-        triangle = add(triangle, identity(A))
-    return _solved("solve_triangular", triangle, B, left)
+    if left:
+        return triangular_solution(*_spread("solve_triangular", A, B), upper, unitriangular)
+    a, b = _spread("solve_triangular", turned(A), turned(B))
+    return turned(triangular_solution(turned(a), b, upper, unitriangular, is_turned=True))
 
 
 # --- Determinants

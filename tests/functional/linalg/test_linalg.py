@@ -11,7 +11,6 @@ from functional.torch_functions import of_torch
 
 import sycl_dnn
 from sycl_dnn import functional as F
-from sycl_dnn.functional.linalg import matrix_parts
 from sycl_dnn.ir.node import NotDifferentiable
 from sycl_dnn.nn import torch_names
 
@@ -185,22 +184,110 @@ def test_least_squares_are_those_of_numpy(of_a, of_b, queue):
     np.testing.assert_allclose(gradient.asnumpy(), sycl_dnn.grad(by_inverse)(a).asnumpy(), 1e-8)
 
 
-@pytest.mark.parametrize("most", [0, 300**3])
-def test_numpy_and_onemkl_agree(most, queue, monkeypatch):
-    monkeypatch.setattr(matrix_parts, "_MAX_ON_HOST", most)
-    n = 70 if most else 71  # plans of the other limit are kept
-    x = _matrices((2, n, n), queue)
-    expected = np.linalg.inv(x.asnumpy())
-    for call in (F.linalg.inv, sycl_dnn.compile(F.linalg.inv)):
-        np.testing.assert_allclose(call(x).asnumpy(), expected, rtol=1e-3, atol=1e-4)
+def _near(actual, expected, limit=2e-3):
+    expected = np.asarray(expected)
+    np.testing.assert_allclose(actual.asnumpy(), expected, atol=limit * max(1, abs(expected).max()))
 
 
-@pytest.mark.parametrize("most", [0, 64**3])
-def test_singular_matrices_raise_one_error(most, queue, monkeypatch):
-    monkeypatch.setattr(matrix_parts, "_MAX_ON_HOST", most)
-    n = 17 if most else 18
-    with pytest.raises(dpnp.linalg.LinAlgError):
-        F.linalg.inv(dpnp.zeros((n, n), dtype="f4", sycl_queue=queue))
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape", [(70, 70), (2, 90, 66), (2, 66, 90)])
+@pytest.mark.sweep(2)
+def test_factors_of_large_matrices(shape, dtype, queue):
+    x, limit = _matrices(shape, queue, dtype), 1e-4 if dtype == "float32" else 1e-12
+    given = x.asnumpy()
+
+    def turned(x):
+        return dpnp.swapaxes(x, -1, -2)
+
+    for mode in ("reduced", "complete"):
+        q, r = F.linalg.qr(x, mode)
+        assert (q.shape, r.shape) == tuple(f.shape for f in np.linalg.qr(given, mode))
+        _near(q @ r, given, limit)
+        _near(
+            turned(q) @ q,
+            np.broadcast_to(np.eye(q.shape[-1]), (*shape[:-2], *q.shape[-1:] * 2)),
+            limit,
+        )
+    for is_full in (True, False):
+        u, s, vh = F.linalg.svd(x, full_matrices=is_full)
+        assert (u.shape, vh.shape) == tuple(np.linalg.svd(given, is_full)[f].shape for f in (0, 2))
+        k = s.shape[-1]
+        _near((u[..., :k] * s[..., None, :]) @ vh[..., :k, :], given, limit)
+    square = x @ turned(x) + dpnp.eye(shape[-2], dtype=dtype, sycl_queue=queue)
+    _near(F.linalg.inv(square) @ square, np.eye(shape[-2]) + 0 * square.asnumpy(), limit)
+    lower = sycl_dnn.compile(F.linalg.cholesky)(square)
+    _near(lower @ turned(lower), square.asnumpy(), limit)
+    for uplo in "LU":
+        values, vectors = F.linalg.eigh(square, uplo)
+        _near((vectors * values[..., None, :]) @ turned(vectors), square.asnumpy(), limit)
+    general = x[..., : min(shape[-2:]), : min(shape[-2:])]
+    values, vectors = torch_names.linalg.eig(general)
+    _near(F.matmul(F.astype(general, values.dtype), vectors),
+          (vectors * values[..., None, :]).asnumpy(), 10 * limit)  # fmt: skip
+    sign, logarithm = F.linalg.slogdet(general)
+    for actual, expected in zip(
+        (sign, logarithm), np.linalg.slogdet(general.asnumpy()), strict=True
+    ):
+        _near(actual, expected, limit)
+
+
+@pytest.mark.parametrize("n", [3, 70])
+def test_singular_matrices_raise_one_error(n, queue):
+    zero = dpnp.zeros((2, n, n), dtype="f4", sycl_queue=queue)
+    with pytest.raises(dpnp.linalg.LinAlgError, match="inv: Singular matrix"):
+        F.linalg.inv(zero)
+    with pytest.raises(dpnp.linalg.LinAlgError, match="solve: Singular matrix"):
+        F.linalg.solve(zero, zero)
+    with pytest.raises(dpnp.linalg.LinAlgError, match="cholesky: Matrix is not positive definite"):
+        F.linalg.cholesky(zero)
+    assert F.linalg.det(zero).asnumpy().tolist() == [0, 0]
+
+
+def test_triangles_with_zeros_on_the_diagonal_have_infinite_solutions(queue):
+    if not queue.sycl_device.is_cpu:
+        pytest.skip(f"oneMKL computes on {queue.sycl_device.name}")
+    a = dpnp.asarray([[2.0, np.nan], [4.0, 0.0]], dtype="f4", sycl_queue=queue)
+    b = dpnp.asarray([[2.0], [3.0]], dtype="f4", sycl_queue=queue)
+    for call in (F.linalg.solve_triangular, sycl_dnn.compile(F.linalg.solve_triangular)):
+        assert call(a, b, upper=False).asnumpy().tolist() == [[1], [-np.inf]]
+        right = call(dpnp.swapaxes(a, 0, 1), b.T, upper=True, left=False)
+        assert right.asnumpy().tolist() == [[1, -np.inf]]
+        assert call(a, b, upper=False, unitriangular=True).asnumpy().tolist() == [[2], [-5]]
+
+
+@pytest.mark.parametrize("n", [4, 70])
+@pytest.mark.parametrize("left", [True, False])
+def test_derivatives_of_solutions_use_their_factors(n, left, queue):
+    wide_dtypes.need("float64", queue)
+    rng = np.random.default_rng(n)
+    a, b = (dpnp.asarray(rng.normal(size=s), sycl_queue=queue) for s in ((2, n, n), (n, n)))
+    a += 3 * dpnp.eye(n, sycl_queue=queue)
+    triangle = dpnp.tril(a, k=-1) / n + 2 * dpnp.eye(n, sycl_queue=queue)
+
+    def product(x, b):
+        return F.matmul(x, b) if left else F.matmul(b, x)
+
+    for matrix, solved in (
+        (a, lambda a, b: F.linalg.solve(a, b, left=left)),
+        (triangle, lambda a, b: F.linalg.solve_triangular(a, b, upper=False, left=left)),
+    ):
+
+        def expected(a, b, matrix=matrix):
+            return F.sum(F.sin(product(F.linalg.inv(F.tril(a) if matrix is triangle else a), b)))
+
+        def energy(a, b, solved=solved):
+            return F.sum(F.sin(solved(a, b)))
+
+        def curvature(function, a, b):
+            return sycl_dnn.grad(lambda a, b: sum(
+                F.sum(F.square(g)) for g in sycl_dnn.grad(function, argnums=(0, 1))(a, b)
+            ), argnums=(0, 1))(a, b)  # fmt: skip
+
+        for order in (lambda f, a, b: sycl_dnn.grad(f, argnums=(0, 1))(a, b), curvature):
+            for actual, wanted in zip(
+                order(energy, matrix, b), order(expected, matrix, b), strict=True
+            ):
+                _near(actual, wanted.asnumpy(), 1e-9)
 
 
 def test_work_on_the_host_waits_for_the_queue(queue):
