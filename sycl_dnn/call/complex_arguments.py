@@ -23,17 +23,19 @@ F = TypeVar("F", bound=Callable[..., Any])
 #: Those of ``linalg`` with that before their names, since another function has the name ``norm``.
 MOVING = frozenset((
     "astype", "broadcast_to", "cat", "chunk", "copied", "created", "cumsum", "diag", "diagonal",
-    "diff", "dot", "einsum", "embedding", "empty_like", "expand", "fft", "fft2", "fftn", "fftshift",
-    "flatten", "flip", "full_like", "gather", "hfft", "hstack", "ifft", "ifft2",
+    "diff", "dot", "eig", "eigvals", "einsum", "embedding", "empty_like", "expand", "fft", "fft2",
+    "fftn", "fftshift", "flatten", "flip", "full_like", "gather", "hfft", "hstack", "ifft", "ifft2",
     "ifftn", "ifftshift", "ihfft", "index_add", "index_copy", "index_fill", "index_put",
-    "index_select", "irfft", "irfft2", "irfftn", "isclose", "linalg.eigh",
-    "linalg.eigvalsh", "linalg.norm", "meshgrid", "movedim", "mv",
-    "narrow", "ones_like", "outer", "pad", "permute", "pixel_shuffle", "pixel_unshuffle",
-    "repeat_interleave", "reshape", "rfft", "rfft2", "rfftn", "roll", "rot90", "scatter",
-    "scatter_add", "select", "select_scatter", "slice_scatter", "split", "squeeze", "stack",
-    "stop_gradient", "swapaxes", "take", "take_along_dim", "tensor_split", "tensordot", "tile",
-    "trace", "transpose", "tril", "triu", "unbind", "unflatten", "unsqueeze", "vstack",
-    "zeros_like",
+    "index_select", "irfft", "irfft2", "irfftn", "isclose", "linalg.cholesky", "linalg.cond",
+    "linalg.det", "linalg.eigh", "linalg.eigvalsh", "linalg.inv", "linalg.lstsq",
+    "linalg.matrix_norm", "linalg.matrix_power", "linalg.multi_dot", "linalg.norm", "linalg.qr",
+    "linalg.slogdet", "linalg.solve", "linalg.solve_triangular", "linalg.svd", "linalg.svdvals",
+    "lu_factor", "meshgrid", "movedim", "mv", "narrow", "ones_like", "outer", "pad", "permute",
+    "pinv", "pixel_shuffle", "pixel_unshuffle", "repeat_interleave", "reshape", "rfft", "rfft2",
+    "rfftn", "roll", "rot90", "scatter", "scatter_add", "select", "select_scatter", "slice_scatter",
+    "split", "squeeze", "stack", "stop_gradient", "swapaxes", "take", "take_along_dim",
+    "tensor_split", "tensordot", "tile", "trace", "transpose", "tril", "triu", "unbind",
+    "unflatten", "unsqueeze", "vstack", "zeros_like",
 ))  # fmt: skip
 #: Rules by name of the function; they take its arguments.
 RULES: dict[str, Callable[..., Any]] = {}

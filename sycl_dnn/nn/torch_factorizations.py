@@ -13,11 +13,11 @@ import numpy as np
 from sycl_dnn.call.operation import SMOOTH, operation
 from sycl_dnn.functional.linalg.host_matrices import factors, function_of
 from sycl_dnn.functional.linalg.matrix_parts import (
+    adjoint,
     checked,
     identity,
     named_errors,
     recorded,
-    turned,
 )
 from sycl_dnn.functional.linalg.solutions import triangular_solution
 from sycl_dnn.functional.product.matmul import matmul
@@ -52,7 +52,7 @@ def _of_host(
 
 def _of_general(name: str, x: Tensor, shapes: list[tuple[int, ...]]) -> list[Tensor]:
     """Record a function of ``numpy.linalg`` whose results are made complex."""
-    checked(name, A=x, is_square=True, takes_complex=True)
+    checked(name, A=x, is_square=True)
     kind = dtypes.complex_of(str(x.dtype))
 
     def function(a: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -138,10 +138,10 @@ def lu_factor(A: Tensor, *, pivot: bool = True) -> Packed:  # noqa: N803 - torch
         packed, of_lower, of_upper = results[0], tril(grads[0], -1), triu(grads[0])
         lower, upper = add(tril(packed, -1), identity(A)), triu(packed)
         inner = add(
-            tril(matmul(turned(lower), of_lower), -1), triu(matmul(of_upper, turned(upper)))
+            tril(matmul(adjoint(lower), of_lower), -1), triu(matmul(of_upper, adjoint(upper)))
         )
-        side = triangular_solution(packed, inner, False, is_unit=True, is_turned=True)
-        side = turned(triangular_solution(packed, turned(side), True))
+        side = triangular_solution(packed, inner, False, is_unit=True, is_adjoint=True)
+        side = adjoint(triangular_solution(packed, adjoint(side), True))
         return {"0": matmul(permutation(results[1], n=n, dtype=str(A.dtype)), side)}
 
     outs = [Out(A.shape, str(A.dtype)), Out((*batch, min(m, n)), "int32")]

@@ -149,15 +149,15 @@ def lu_solve(
 ) -> Any:
     """Return the solution of ``A @ X = B``, or of ``X @ A = B``, given ``lu_factor(A)``.
 
-    ``adjoint`` has the transpose of ``A`` in its place.
+    ``adjoint`` has the adjoint of ``A`` in its place.
     """
     if not left:
-        return turned(lu_solve(LU, pivots, turned(B), adjoint=not adjoint))
+        return adjoint_of(lu_solve(LU, pivots, adjoint_of(B), adjoint=not adjoint))
     rows = permutation(pivots, n=LU.shape[-1], dtype=str(LU.dtype))
     solve = F.linalg.solve_triangular
     if adjoint:
-        half = solve(turned(LU), B, upper=False)
-        return F.matmul(rows, solve(turned(LU), half, upper=True, unitriangular=True))
+        half = solve(adjoint_of(LU), B, upper=False)
+        return F.matmul(rows, solve(adjoint_of(LU), half, upper=True, unitriangular=True))
     half = solve(LU, F.matmul(turned(rows), B), upper=False, unitriangular=True)
     return solve(LU, half, upper=True)
 

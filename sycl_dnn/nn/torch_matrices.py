@@ -10,7 +10,7 @@ import numpy as np
 
 from sycl_dnn import functional as F
 from sycl_dnn.call.custom_gradients import stop_gradient
-from sycl_dnn.functional.linalg.matrix_parts import turned
+from sycl_dnn.functional.linalg.matrix_parts import adjoint
 from sycl_dnn.nn.torch_docstrings import described
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import functions
@@ -108,9 +108,9 @@ def pdist(input: Any, p: float = 2.0) -> Any:
 )
 def cholesky_solve(input: Any, L: Any, upper: bool = False) -> Any:  # noqa: N803 - torch's name
     """Return the solution of ``A @ x = input``, given the Cholesky factor of ``A``."""
-    lower = turned(L) if upper else L
+    lower = adjoint(L) if upper else L
     half = F.linalg.solve_triangular(lower, input, upper=False)
-    return F.linalg.solve_triangular(turned(lower), half, upper=True)
+    return F.linalg.solve_triangular(adjoint(lower), half, upper=True)
 
 
 class _Factors(NamedTuple):
@@ -127,9 +127,9 @@ class _Factors(NamedTuple):
     some="bool\n    Whether only as many vectors as singular values.",
 )
 def svd(input: Any, some: bool = True) -> _Factors:
-    """Return ``U``, ``S`` and ``V`` with ``input = U @ diag(S) @ V.mT``."""
+    """Return ``U``, ``S`` and ``V`` with ``input = U @ diag(S) @ V.mH``."""
     u, s, vh = F.linalg.svd(input, full_matrices=not some)
-    return _Factors(u, s, F.transpose(vh, -2, -1))
+    return _Factors(u, s, adjoint(vh))
 
 
 @described(

@@ -10,6 +10,7 @@ from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.binary import div, mul, sub
 from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.arithmetic.elementwise import neg
+from sycl_dnn.functional.complex_numbers.complex_parts import imag, real
 from sycl_dnn.functional.linalg.matrix_parts import (
     adjoint,
     checked,
@@ -20,7 +21,6 @@ from sycl_dnn.functional.linalg.matrix_parts import (
     identity,
     skewed,
     total,
-    turned,
 )
 from sycl_dnn.functional.linalg.solutions import triangular_solution
 from sycl_dnn.functional.product.matmul import matmul
@@ -39,26 +39,25 @@ from sycl_dnn.trace.values import Tensor
 @operation
 @described(returns="array (*, n, n)")
 def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:  # noqa: N803 - torch's name
-    """Return the lower triangular ``L`` with ``A = L @ L.T``.
+    """Return the lower triangular ``L`` with ``A = L @ L.T``, of complex numbers ``L @ L.mH``.
 
     A : array (*, n, n)
-        Symmetric, positive definite.
+        Symmetric or Hermitian, positive definite.
     upper : bool
-        Return the transpose instead.
+        Return the adjoint instead.
     """
     checked("cholesky", A=A, is_square=True)
 
     def rule(results: list[Tensor], grads: list[Any]) -> dict[str, Tensor]:
         def solved(b: Tensor) -> Tensor:
-            return triangular_solution(results[0], b, is_upper=False, is_turned=True)
+            return triangular_solution(results[0], b, is_upper=False, is_adjoint=True)
 
-        lower = tril(matmul(turned(results[0]), grads[0]))
-        halved = sub(lower, mul(diagonal_matrix(diagonal(lower, 0, -2, -1)), 0.5))
-        part = turned(solved(turned(solved(halved))))
-        return {"0": mul(add(part, turned(part)), 0.5)}
+        lower = tril(matmul(adjoint(results[0]), grads[0]))
+        inner = mul(add(lower, adjoint(tril(lower, -1))), 0.5)
+        return {"0": adjoint(solved(adjoint(solved(inner))))}
 
     lower = factorized("cholesky", [A], [A.shape], rule)[0]
-    return turned(lower) if upper else lower
+    return adjoint(lower) if upper else lower
 
 
 class Eigen(NamedTuple):
@@ -69,7 +68,7 @@ class Eigen(NamedTuple):
 
 
 def _eigen(name: str, x: Tensor, uplo: str) -> Eigen:
-    checked(name, A=x, is_square=True, takes_complex=True)
+    checked(name, A=x, is_square=True)
     if uplo not in ("L", "U"):
         raise ValueError(f"{name}: UPLO must be 'L' or 'U', got {uplo!r}")
 
@@ -137,14 +136,16 @@ def _tall_qr(x: Tensor) -> list[Tensor]:
 
     def rule(results: list[Tensor], grads: list[Any]) -> dict[str, Tensor]:
         (q, r), (of_q, of_r) = results, grads
-        parts = [] if of_r is None else [matmul(r, turned(of_r))]
+        parts = [] if of_r is None else [matmul(r, adjoint(of_r))]
         if of_q is not None:
-            parts.append(neg(matmul(turned(of_q), q)))
+            parts.append(neg(matmul(adjoint(of_q), q)))
         inner = total(parts)
-        mirrored = add(tril(inner), turned(tril(inner, -1)))
+        own = converted(real(diagonal(inner, 0, -2, -1)), str(r.dtype))
+        below = tril(inner, -1)
+        mirrored = total([below, adjoint(below), diagonal_matrix(own)])
         rows = matmul(q, mirrored)
         rows = rows if of_q is None else add(of_q, rows)
-        return {"0": turned(triangular_solution(r, turned(rows), is_upper=True))}
+        return {"0": adjoint(triangular_solution(r, adjoint(rows), is_upper=True))}
 
     return factorized("qr", [x], [(*batch, m, n), (*batch, n, n)], rule)
 
@@ -170,7 +171,7 @@ def qr(A: Tensor, mode: str = "reduced") -> QR:  # noqa: N803 - torch's name
         return QR(*factorized("qr", [A], shapes, _refusing(message), mode="complete"))
     q, r = _tall_qr(narrow(A, -1, 0, min(m, n)))
     if m < n:
-        r = cat([r, matmul(turned(q), narrow(A, -1, m, n - m))], -1)
+        r = cat([r, matmul(adjoint(q), narrow(A, -1, m, n - m))], -1)
     return QR(narrow(q, -1, 0, 0) if mode == "r" else q, r)
 
 
@@ -192,26 +193,29 @@ class SVD(NamedTuple):
 def _svd_rule(results: list[Tensor], grads: list[Any]) -> dict[str, Tensor]:
     """Return the gradient of the reduced factors."""
     (u, s, vh), (of_u, of_s, of_vh) = results, grads
-    v, rows, columns = turned(vh), unsqueeze(s, -1), columns_of(s)
+    v, rows, columns = adjoint(vh), unsqueeze(s, -1), columns_of(s)
     gaps = _off_diagonal(mul(sub(columns, rows), add(columns, rows)))
-    inner = [] if of_s is None else [diagonal_matrix(of_s)]
+    inner = [] if of_s is None else [converted(diagonal_matrix(of_s), str(u.dtype))]
     outer = []
 
     def rotation(vectors: Tensor, g: Tensor) -> Tensor:
-        return div(skewed(matmul(turned(vectors), g)), gaps)
+        return div(skewed(matmul(adjoint(vectors), g)), gaps)
 
     if of_u is not None:
         inner.append(mul(rotation(u, of_u), columns))
         if u.shape[-2] > u.shape[-1]:
             scaled = div(of_u, columns)
-            outer.append(matmul(sub(scaled, matmul(u, matmul(turned(u), scaled))), vh))
+            outer.append(matmul(sub(scaled, matmul(u, matmul(adjoint(u), scaled))), vh))
     if of_vh is not None:
-        of_v = turned(of_vh)
+        of_v = adjoint(of_vh)
         inner.append(mul(rows, rotation(v, of_v)))
         if v.shape[-2] > v.shape[-1]:
             scaled = div(of_v, columns)
             rest = sub(scaled, matmul(v, matmul(vh, scaled)))
-            outer.append(matmul(u, turned(rest)))
+            outer.append(matmul(u, adjoint(rest)))
+    if of_u is not None and of_vh is not None and dtypes.is_complex(u.dtype):
+        phases = imag(diagonal(matmul(adjoint(u), of_u), 0, -2, -1))
+        inner.append(diagonal_matrix(mul(div(phases, s), 1j)))
     if inner:
         outer.append(matmul(matmul(u, total(inner)), vh))
     return {"0": total(outer)}
@@ -220,10 +224,10 @@ def _svd_rule(results: list[Tensor], grads: list[Any]) -> dict[str, Tensor]:
 def reduced_or_full(x: Tensor, is_full: bool) -> SVD:
     """Return singular values, and as many vectors, or all."""
     *batch, m, n = x.shape
-    k = min(m, n)
+    k, kinds = min(m, n), [str(x.dtype), dtypes.part_of(x.dtype), str(x.dtype)]
     if not is_full or m == n:
         shapes: list[tuple[int, ...]] = [(*batch, m, k), (*batch, k), (*batch, k, n)]
-        return SVD(*factorized("svd", [x], shapes, _svd_rule, full_matrices=False))
+        return SVD(*factorized("svd", [x], shapes, _svd_rule, kinds, full_matrices=False))
 
     def rule(results: list[Tensor], grads: list[Any]) -> dict[str, Tensor]:
         if grads[0] is not None or grads[2] is not None:
@@ -233,7 +237,8 @@ def reduced_or_full(x: Tensor, is_full: bool) -> SVD:
             )
         return _svd_rule(list(reduced_or_full(x, False)), [None, grads[1], None])
 
-    return SVD(*factorized("svd", [x], [(*batch, m, m), (*batch, k), (*batch, n, n)], rule))
+    shapes = [(*batch, m, m), (*batch, k), (*batch, n, n)]
+    return SVD(*factorized("svd", [x], shapes, rule, kinds))
 
 
 @operation

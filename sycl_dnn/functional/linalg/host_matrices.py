@@ -27,7 +27,7 @@ _MAX_OF_ONE_THREAD = 256**3
 _LETTERS = {"f4": "s", "f8": "d", "c8": "c", "c16": "z"}
 # Names and values of mkl_cblas.h and mkl_lapacke.h.
 _ROW_MAJOR, _LEFT = 101, 141
-_NO_TRANS, _TRANS, _UPPER, _LOWER, _NON_UNIT, _UNIT = 111, 112, 121, 122, 131, 132
+_NO_TRANS, _ADJOINT, _UPPER, _LOWER, _NON_UNIT, _UNIT = 111, 113, 121, 122, 131, 132
 
 
 def _on_few_threads(function: _Function) -> _Function:
@@ -105,12 +105,12 @@ def factors(a: np.ndarray, pivot: bool = True) -> tuple[np.ndarray, np.ndarray, 
 
 @_on_few_threads
 def solved(
-    packed: np.ndarray, pivots: np.ndarray, b: np.ndarray, is_turned: bool = False
+    packed: np.ndarray, pivots: np.ndarray, b: np.ndarray, is_adjoint: bool = False
 ) -> np.ndarray:
-    """Return the solution for ``factors(a)``, or the same of the transposed matrices."""
+    """Return the solution for ``factors(a)``, or the same of the adjoint matrices."""
     x, (n, k) = _turned(b), b.shape[-2:]
     if x.size:
-        batch, mode = math.prod(b.shape[:-2]), b"T" if is_turned else b"N"
+        batch, mode = math.prod(b.shape[:-2]), b"C" if is_adjoint else b"N"
         by_reference(f"{letter(b)}getrs_batch_strided", mode, n, k, packed, n, n * n, pivots, n,
                      x, n, n * k, batch, np.zeros(batch, np.int64))  # fmt: skip
     return np.swapaxes(x, -1, -2)
@@ -118,14 +118,15 @@ def solved(
 
 @_on_few_threads
 def solved_triangle(
-    a: np.ndarray, b: np.ndarray, is_upper: bool, is_unit: bool, is_turned: bool
+    a: np.ndarray, b: np.ndarray, is_upper: bool, is_unit: bool, is_adjoint: bool
 ) -> np.ndarray:
-    """Return the solution of systems with one triangle of ``a``, or of it transposed."""
+    """Return the solution of systems with one triangle of ``a``, or with its adjoint."""
     a, x, (n, k) = np.ascontiguousarray(a), _copied(b), b.shape[-2:]
     if x.size:
-        one = (c_float if a.dtype == "f4" else c_double)(1.0)
+        # Complex numbers are passed by address.
+        one = {"s": c_float(1), "d": c_double(1)}.get(letter(a), np.ones(1, a.dtype))
         by_value(f"cblas_{letter(a)}trsm_batch_strided", _ROW_MAJOR, _LEFT,
-                 _UPPER if is_upper else _LOWER, _TRANS if is_turned else _NO_TRANS,
+                 _UPPER if is_upper else _LOWER, _ADJOINT if is_adjoint else _NO_TRANS,
                  _UNIT if is_unit else _NON_UNIT, n, k, one, a, n, n * n, x, k, n * k,
                  math.prod(b.shape[:-2]))  # fmt: skip
     return x
@@ -170,24 +171,27 @@ def _signs_and_diagonals(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _det(a: np.ndarray) -> np.ndarray:
     signs, diagonals = _signs_and_diagonals(a)
     with np.errstate(all="ignore"):
-        return np.asarray(signs * diagonals.prod(-1, dtype=np.float64), a.dtype)
+        wide = np.result_type(a.dtype, np.float64)
+        return np.asarray(signs * diagonals.prod(-1, dtype=wide), a.dtype)
 
 
 def _slogdet(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     signs, diagonals = _signs_and_diagonals(a)
+    sizes = abs(diagonals)
     with np.errstate(divide="ignore"):
-        logarithms = np.log(abs(diagonals)).sum(-1)
-    return signs * np.sign(diagonals).prod(-1), logarithms
+        logarithms = np.log(sizes).sum(-1)
+    return signs * (diagonals / np.where(sizes == 0, 1, sizes)).prod(-1), logarithms
 
 
 def _qr(a: np.ndarray, mode: str = "reduced") -> tuple[np.ndarray, np.ndarray]:
     packed, (*batch, m, n) = _copied(a), a.shape
     k = m if mode == "complete" else min(m, n)
+    second = "ungqr" if a.dtype.kind == "c" else "orgqr"
     q, scales = np.zeros((*batch, m, k), a.dtype), np.empty(min(m, n), a.dtype)
     for matrix, vectors in _each(packed, q):
         _lapack("geqrf", a, m, n, matrix, n, scales)
         vectors[:, : min(m, n)] = matrix[:, :k]
-        _lapack("orgqr", a, m, k, len(scales), vectors, k, scales)
+        _lapack(second, a, m, k, len(scales), vectors, k, scales)
     return q, np.triu(packed[..., :k, :])
 
 
@@ -195,7 +199,7 @@ def _svd(a: np.ndarray, full_matrices: bool = True) -> tuple[np.ndarray, ...]:
     *batch, m, n = a.shape
     k, letters = min(m, n), b"A" if full_matrices else b"S"
     rows, columns = (m, n) if full_matrices else (k, k)
-    u, s = np.empty((*batch, m, rows), a.dtype), np.empty((*batch, k), a.dtype)
+    u, s = np.empty((*batch, m, rows), a.dtype), np.empty((*batch, k), a.real.dtype)
     vh = np.empty((*batch, columns, n), a.dtype)
     for matrix, *parts in _each(_copied(a), u, s, vh):
         _lapack("gesdd", a, letters, m, n, matrix, n, parts[1], parts[0], rows, parts[2], n)

@@ -9,8 +9,9 @@ from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.binary import mul, sub
 from sycl_dnn.functional.arithmetic.convert import astype
 from sycl_dnn.functional.arithmetic.operands import check_arrays
+from sycl_dnn.functional.complex_numbers.complex_parts import conj, real
 from sycl_dnn.functional.linalg.factorizations import qr
-from sycl_dnn.functional.linalg.matrix_parts import checked, described, turned
+from sycl_dnn.functional.linalg.matrix_parts import adjoint, checked, described
 from sycl_dnn.functional.linalg.solutions import solve
 from sycl_dnn.functional.product.matmul import matmul
 from sycl_dnn.functional.reduction.sums import sum
@@ -62,12 +63,12 @@ def lstsq(
         raise ValueError(f"lstsq: b must have {rows} rows for A, got shape {b.shape}")
     if rows >= columns:
         q, r = qr(A)
-        x = solve(r, matmul(turned(q), right))
+        x = solve(r, matmul(adjoint(q), right))
     else:
-        q, r = qr(turned(A))
-        x = matmul(q, solve(turned(r), right))
+        q, r = qr(adjoint(A))
+        x = matmul(q, solve(adjoint(r), right))
     error = sub(matmul(A, x), right)
-    squares = sum(mul(error, error), -2)
+    squares = sum(real(mul(error, conj(error))), -2)
     nothing = narrow(flatten(squares), 0, 0, 0)
     solution = squeeze(x, -1) if is_vector else x
     residuals = squares if rows > columns else nothing

@@ -12,15 +12,20 @@ import numpy as np
 
 from sycl_dnn.call.operation import SMOOTH, described_as_torch
 from sycl_dnn.functional.arithmetic.binary import mul, sub
+from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.arithmetic.operands import check_arrays
 from sycl_dnn.functional.complex_numbers.complex_parts import conj
 from sycl_dnn.functional.linalg.host_matrices import function_of
 from sycl_dnn.functional.onemkl import library
 from sycl_dnn.functional.shape.arrangement import spread
 from sycl_dnn.functional.shape.reshaping import transpose, unsqueeze
+from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace.pointwise import add
 from sycl_dnn.trace.steps import Out, on_host_or
 from sycl_dnn.trace.values import Tensor
+
+_DTYPES = ("float32", "float64", "complex64", "complex128")
+_ALLOWED = f"{', '.join(_DTYPES[:-1])} or {_DTYPES[-1]}"
 
 _ERRORS = """A matrix that must be square is not, shapes do not match, or there is no such option.
 dpnp.linalg.LinAlgError
@@ -30,21 +35,17 @@ dpnp.linalg.LinAlgError
 def described(returns: str, notes: str = "") -> Any:
     """Return a decorator that completes the docstring of a function of matrices."""
     return described_as_torch(
-        "linalg.", returns=returns, types="An argument is not an array of float32 or float64.",
+        "linalg.", returns=returns, types=f"An argument is not an array of {_ALLOWED}.",
         errors=_ERRORS, notes=notes + SMOOTH,
     )  # fmt: skip
 
 
-def checked(
-    name: str, *, is_square: bool = False, takes_complex: bool = False, **arguments: Any
-) -> None:
+def checked(name: str, *, is_square: bool = False, **arguments: Any) -> None:
     """Raise unless arguments are matrices in batches, of a dtype that oneMKL factorizes."""
     check_arrays(name, **arguments)
-    kinds = ("float32", "float64", *(("complex64", "complex128") if takes_complex else ()))
     for argument, x in arguments.items():
-        if str(x.dtype) not in kinds:
-            words = f"{', '.join(kinds[:-1])} or {kinds[-1]}"
-            raise TypeError(f"{name}: {argument} must be {words}, got {x.dtype}")
+        if str(x.dtype) not in _DTYPES:
+            raise TypeError(f"{name}: {argument} must be {_ALLOWED}, got {x.dtype}")
         if x.ndim < 2:
             raise ValueError(f"{name}: {argument} must have at least 2 axes, got shape {x.shape}")
         if is_square and x.shape[-1] != x.shape[-2]:
@@ -58,12 +59,12 @@ def is_hosted(trace: Any) -> bool:
 
 def factorized(
     name: str, x: list[Tensor], shapes: Sequence[tuple[int, ...]],
-    rule: Callable[..., dict[str, Tensor]], dtypes: Sequence[str] | None = None, **options: Any,
+    rule: Callable[..., dict[str, Tensor]], kinds: Sequence[str] | None = None, **options: Any,
 ) -> list[Tensor]:  # fmt: skip
     """Record a function of ``dpnp.linalg``, on CPUs that of ``numpy.linalg`` or of oneMKL.
 
     ``rule(results, grads)`` gets None for missing gradients. Results have the dtype of the first
-    input, or ``dtypes``.
+    input, or ``kinds``.
     """
 
     def by_dpnp(*arrays: Any) -> Any:
@@ -74,8 +75,8 @@ def factorized(
 
     on_host = named_errors(name, functools.partial(function_of(name, x[0].shape), **options))
     call = on_host_or(by_dpnp, x[0].trace, name, on_host if is_hosted(x[0].trace) else None)
-    dtypes = dtypes or [str(x[0].dtype)] * len(shapes)
-    return recorded(call, x, [Out(*out) for out in zip(shapes, dtypes, strict=True)], rule)
+    kinds = kinds or [str(x[0].dtype)] * len(shapes)
+    return recorded(call, x, [Out(*out) for out in zip(shapes, kinds, strict=True)], rule)
 
 
 def named_errors(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -130,10 +131,13 @@ def skewed(x: Tensor) -> Tensor:
 
 def identity(like: Tensor) -> Tensor:
     """Return identity matrices of a shape."""
-    return spread(like.trace.literal(np.eye(like.shape[-1]), str(like.dtype)), like.shape)
+    return converted(spread(_diagonal_of_ones(like), like.shape), str(like.dtype))
 
 
 def diagonal_matrix(values: Tensor) -> Tensor:
     """Return matrices with diagonals."""
-    ones = values.trace.literal(np.eye(values.shape[-1]), str(values.dtype))
-    return mul(columns_of(values), ones)
+    return mul(columns_of(values), _diagonal_of_ones(values))
+
+
+def _diagonal_of_ones(like: Tensor) -> Tensor:
+    return like.trace.literal(np.eye(like.shape[-1]), dtypes.part_of(like.dtype))

@@ -11,21 +11,26 @@ import numpy as np
 
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.binary import mul
+from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.arithmetic.elementwise import neg
 from sycl_dnn.functional.arithmetic.operands import check_arrays
+from sycl_dnn.functional.complex_numbers.complex_parts import conj, imag
 from sycl_dnn.functional.linalg import host_matrices
 from sycl_dnn.functional.linalg.matrix_parts import (
+    adjoint,
     checked,
     described,
     factorized,
     identity,
     is_hosted,
     recorded,
+    total,
     turned,
 )
 from sycl_dnn.functional.product.matmul import matmul
 from sycl_dnn.functional.shape.arrangement import spread, tril, triu
 from sycl_dnn.functional.shape.reshaping import unsqueeze
+from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace.pointwise import add
 from sycl_dnn.trace.steps import OnHost, Out
 from sycl_dnn.trace.values import Tensor
@@ -38,7 +43,7 @@ def inverse(x: Tensor) -> Tensor:
     """Record the inverse of matrices."""
 
     def rule(results: list[Tensor], grads: list[Any]) -> dict[str, Tensor]:
-        side = turned(results[0])
+        side = adjoint(results[0])
         return {"0": neg(matmul(matmul(side, grads[0]), side))}
 
     return factorized("inv", [x], [x.shape], rule)[0]
@@ -50,20 +55,20 @@ def solution(a: Tensor, b: Tensor) -> Tensor:
         return _by_factors(a, b)
 
     def rule(results: list[Tensor], grads: list[Any]) -> dict[str, Tensor]:
-        of_b = solution(turned(a), grads[0])
-        return {"0": neg(matmul(of_b, turned(results[0]))), "1": of_b}
+        of_b = solution(adjoint(a), grads[0])
+        return {"0": neg(matmul(of_b, adjoint(results[0]))), "1": of_b}
 
     return factorized("solve", [a, b], [b.shape], rule)[0]
 
 
 def _by_factors(
-    a: Tensor, b: Tensor, factors: Sequence[Tensor] = (), is_turned: bool = False
+    a: Tensor, b: Tensor, factors: Sequence[Tensor] = (), is_adjoint: bool = False
 ) -> Tensor:
     """Record a solution whose gradients of any order use its factors, or given ones, again."""
 
     def call(a: np.ndarray, b: np.ndarray, *factors: np.ndarray) -> Any:
         if factors:
-            return host_matrices.solved(*factors, b, is_turned)  # type: ignore[call-arg, arg-type]
+            return host_matrices.solved(*factors, b, is_adjoint)  # type: ignore[call-arg, arg-type]
         packed, pivots, is_singular = host_matrices.factors(a)
         if is_singular.any():
             raise dpnp.linalg.LinAlgError("solve: Singular matrix")
@@ -71,8 +76,8 @@ def _by_factors(
 
     def rule(results: list[Tensor], grads: list[Any]) -> dict[str, Tensor]:
         known = factors or results[1:]
-        of_b = _by_factors(a, grads[0], known, not is_turned)
-        return {"0": _of_matrix(of_b, results[0], is_turned), "1": of_b}
+        of_b = _by_factors(a, grads[0], known, not is_adjoint)
+        return {"0": _of_matrix(of_b, results[0], is_adjoint), "1": of_b}
 
     dtype = str(b.dtype)
     outs = [Out(b.shape, dtype), Out(a.shape, dtype), Out(a.shape[:-1], "int64")]
@@ -80,16 +85,16 @@ def _by_factors(
     return recorded(OnHost("solve", call), inputs, outs[:1] if factors else outs, rule)[0]
 
 
-def _of_matrix(of_b: Tensor, x: Tensor, is_turned: bool) -> Tensor:
-    """Return the gradient of the matrix of a solution, or of the transposed one's."""
-    left, right = (x, of_b) if is_turned else (of_b, x)
-    return neg(matmul(left, turned(right)))
+def _of_matrix(of_b: Tensor, x: Tensor, is_adjoint: bool) -> Tensor:
+    """Return the gradient of the matrix of a solution, or of the adjoint one's."""
+    left, right = (x, of_b) if is_adjoint else (of_b, x)
+    return neg(matmul(left, adjoint(right)))
 
 
 def triangular_solution(
-    a: Tensor, b: Tensor, is_upper: bool, is_unit: bool = False, is_turned: bool = False
+    a: Tensor, b: Tensor, is_upper: bool, is_unit: bool = False, is_adjoint: bool = False
 ) -> Tensor:
-    """Return the solution of a system with a triangle of ``a``, or with it transposed.
+    """Return the solution of a system with a triangle of ``a``, or with its adjoint.
 
     ``is_unit``: the diagonal is taken as 1. Batches are equal.
     """
@@ -100,14 +105,14 @@ def triangular_solution(
 
     if not is_hosted(a.trace):
         part = add(triangle(a), identity(a)) if is_unit else triangle(a)
-        return solution(turned(part) if is_turned else part, b)
+        return solution(adjoint(part) if is_adjoint else part, b)
 
     def call(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        return host_matrices.solved_triangle(a, b, is_upper, is_unit, is_turned)
+        return host_matrices.solved_triangle(a, b, is_upper, is_unit, is_adjoint)
 
     def rule(results: list[Tensor], grads: list[Any]) -> dict[str, Tensor]:
-        of_b = triangular_solution(a, grads[0], is_upper, is_unit, not is_turned)
-        return {"0": triangle(_of_matrix(of_b, results[0], is_turned)), "1": of_b}
+        of_b = triangular_solution(a, grads[0], is_upper, is_unit, not is_adjoint)
+        return {"0": triangle(_of_matrix(of_b, results[0], is_adjoint)), "1": of_b}
 
     return recorded(OnHost("solve_triangular", call), [a, b], [Out(b.shape, str(b.dtype))], rule)[0]
 
@@ -187,8 +192,8 @@ def solve_triangular(
         raise TypeError(f"solve_triangular: B must have dtype {A.dtype}, got {B.dtype}")
     if left:
         return triangular_solution(*_spread("solve_triangular", A, B), upper, unitriangular)
-    a, b = _spread("solve_triangular", turned(A), turned(B))
-    return turned(triangular_solution(turned(a), b, upper, unitriangular, is_turned=True))
+    a, b = _spread("solve_triangular", adjoint(A), adjoint(B))
+    return adjoint(triangular_solution(adjoint(a), b, upper, unitriangular, is_adjoint=True))
 
 
 # --- Determinants
@@ -214,8 +219,8 @@ def det(A: Tensor) -> Tensor:  # noqa: N803 - torch's name
     checked("det", A=A, is_square=True)
 
     def rule(results: list[Tensor], grads: list[Any]) -> dict[str, Tensor]:
-        scale = reshape(mul(grads[0], results[0]), (*A.shape[:-2], 1, 1))
-        return {"0": mul(scale, turned(inverse(A)))}
+        scale = reshape(mul(grads[0], conj(results[0])), (*A.shape[:-2], 1, 1))
+        return {"0": mul(scale, adjoint(inverse(A)))}
 
     return factorized("det", [A], [A.shape[:-2]], rule)[0]
 
@@ -232,9 +237,15 @@ def slogdet(A: Tensor) -> SignAndLogarithm:  # noqa: N803 - torch's name
     """
     checked("slogdet", A=A, is_square=True)
 
-    def rule(results: list[Tensor], grads: list[Any]) -> dict[str, Tensor]:
-        if grads[1] is None:
-            return {}
-        return {"0": mul(reshape(grads[1], (*A.shape[:-2], 1, 1)), turned(inverse(A)))}
+    is_complex = dtypes.is_complex(A.dtype)
 
-    return SignAndLogarithm(*factorized("slogdet", [A], [A.shape[:-2]] * 2, rule))
+    def rule(results: list[Tensor], grads: list[Any]) -> dict[str, Tensor]:
+        parts = [] if grads[1] is None else [converted(grads[1], str(A.dtype))]
+        if is_complex and grads[0] is not None:  # of the angle
+            parts.append(mul(imag(mul(conj(grads[0]), results[0])), -1j))
+        if not parts:
+            return {}
+        return {"0": mul(reshape(total(parts), (*A.shape[:-2], 1, 1)), adjoint(inverse(A)))}
+
+    kinds = [str(A.dtype), dtypes.part_of(A.dtype)]
+    return SignAndLogarithm(*factorized("slogdet", [A], [A.shape[:-2]] * 2, rule, kinds))

@@ -97,8 +97,6 @@ def test_hermitian_matrices_have_real_eigenvalues(dtype, limit, queue):
         np.testing.assert_allclose(vectors * values[:, None] @ adjoint, h, atol=limit)
     expected = np.linalg.eigvalsh(h)
     np.testing.assert_allclose(F.linalg.eigvalsh(x).asnumpy(), expected, atol=limit)
-    with pytest.raises(TypeError, match="svd: A must not be complex, got complex"):
-        F.linalg.svd(x)
 
 
 def test_gradients_of_hermitian_matrices_are_differences_of_values(queue):
@@ -124,6 +122,79 @@ def test_gradients_of_hermitian_matrices_are_differences_of_values(queue):
         for step in directions:
             product = float(F.sum(F.real(F.mul(F.conj(gradient), step)))) / 1e-5
             np.testing.assert_allclose(product, slope(function, x, step), rtol=1e-6)
+
+
+def _cubes(*arrays):
+    """Return a real number in which every real and imaginary part counts."""
+    total = 0.0
+    for x in arrays:
+        parts = (F.real(x), F.imag(x)) if np.dtype(str(x.dtype)).kind == "c" else (x,)
+        total = total + sum((k + 1) * F.sum(F.sin(F.mul(p, k + 1.5))) for k, p in enumerate(parts))
+    return total
+
+
+def _energies_of_factors(x, b):
+    """Return functions of complex matrices that do not depend on phases of vectors."""
+    t, linalg = torch_names, torch_names.linalg
+
+    def definite(x):
+        return F.add(F.matmul(x, t.adjoint(x)), t.eye(x.shape[-1], device=b.device))
+
+    def by_svd(x):
+        u, s, vh = linalg.svd(x[..., :2], full_matrices=False)
+        return _cubes(F.matmul(u * s[..., None, :], vh), F.matmul(u[..., :1], vh[..., :1, :]), s)
+
+    return [
+        lambda x: _cubes(linalg.inv(x)), lambda x: _cubes(linalg.solve(x, b)),
+        lambda x: _cubes(linalg.solve(x, F.transpose(b, -2, -1), left=False)),
+        *(lambda x, up=up, unit=unit: _cubes(
+            linalg.solve_triangular(x, b, upper=up, unitriangular=unit),
+            linalg.solve_triangular(x, t.adjoint(b), upper=up, unitriangular=unit, left=False),
+        ) for up in (True, False) for unit in (True, False)),
+        lambda x: _cubes(linalg.det(x[..., :3, :3])), lambda x: _cubes(*linalg.slogdet(x)),
+        lambda x: _cubes(linalg.cholesky(definite(x))),
+        lambda x: _cubes(t.cholesky_solve(b, linalg.cholesky(definite(x), upper=True), upper=True)),
+        lambda x: _cubes(*linalg.qr(x)), lambda x: _cubes(*linalg.qr(x[..., :2])), by_svd,
+        lambda x: _cubes(linalg.matrix_power(x, -2)), lambda x: _cubes(linalg.pinv(x[..., :2])),
+        lambda x: _cubes(linalg.cond(x)) + linalg.matrix_norm(x, "nuc").sum(),
+        lambda x: _cubes(linalg.lstsq(x[..., :2], b).solution),
+        lambda x: _cubes(*linalg.lu(x)[1:]),
+        lambda x: _cubes(linalg.lu_solve(*linalg.lu_factor(x), b, adjoint=True)),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("n", [3, pytest.param(66, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("number", range(19))
+def test_derivatives_of_functions_of_complex_matrices(number, n, queue):
+    wide_dtypes.need("complex128", queue)
+    rng = np.random.default_rng(n)
+
+    def normal(*shape):
+        values = rng.normal(size=shape) + 1j * rng.normal(size=shape)
+        return dpnp.asarray(values / n**0.5, sycl_queue=queue)
+
+    x, step = normal(2, n, n) + 2 * dpnp.eye(n, sycl_queue=queue), 1e-5 * normal(2, n, n)
+    energy = _energies_of_factors(x, torch_names.as_tensor(normal(2, n, 2)))[number]
+
+    def squared(x):
+        return F.sum(F.square(F.abs(sycl_dnn.grad(energy)(x))))
+
+    for function in (energy, squared):
+        gradient = sycl_dnn.compile(sycl_dnn.grad(function))(x)
+        product = float(F.sum(F.real(F.mul(F.conj(gradient), step))))
+        difference = float(function(x + step) - function(x - step)) / 2
+        np.testing.assert_allclose(product, difference, rtol=1e-6)
+
+
+def test_products_and_norms_of_complex_matrices(queue):
+    a, b = _matrices((2, 3, 3), queue) * (1 + 2j), _matrices((2, 3, 2), queue) * (2 - 1j)
+    x, y = a.asnumpy(), b.asnumpy()
+    _near(F.linalg.multi_dot([a[0], a[1], b[0]]), x[0] @ x[1] @ y[0], 1e-5)
+    for order in ("fro", "nuc", 1, -1, 2, -2, np.inf):
+        _near(F.linalg.matrix_norm(a, order), np.linalg.norm(x, order, (-2, -1)), 1e-5)
+    _near(F.linalg.svdvals(a), np.linalg.svd(x)[1], 1e-5)
+    values, vectors = torch_names.linalg.eig(a)
+    _near(F.matmul(a, vectors), (vectors * values[..., None, :]).asnumpy(), 1e-5)
 
 
 def test_singular_matrices(queue):
