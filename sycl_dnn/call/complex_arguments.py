@@ -22,12 +22,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 #: Functions whose bodies move elements, call functions that have rules, or expect complex numbers.
 #: Those of ``linalg`` with that before their names, since another function has the name ``norm``.
 MOVING = frozenset((
-    "astype", "broadcast_to", "cat", "chunk", "copied", "created", "cumsum", "diag", "diagonal",
-    "diff", "dot", "eig", "eigvals", "einsum", "embedding", "empty_like", "expand", "fft", "fft2",
-    "fftn", "fftshift", "flatten", "flip", "full_like", "gather", "hfft", "hstack", "ifft", "ifft2",
-    "ifftn", "ifftshift", "ihfft", "index_add", "index_copy", "index_fill", "index_put",
-    "index_select", "irfft", "irfft2", "irfftn", "isclose", "linalg.cholesky", "linalg.cond",
-    "linalg.det", "linalg.eigh", "linalg.eigvalsh", "linalg.inv", "linalg.lstsq",
+    "astype", "broadcast_to", "cat", "chunk", "copied", "created", "cross", "cumsum", "diag",
+    "diagonal", "diff", "dot", "eig", "eigvals", "einsum", "embedding", "empty_like", "expand",
+    "fft", "fft2", "fftn", "fftshift", "flatten", "flip", "full_like", "gather", "hfft", "hstack",
+    "ifft", "ifft2", "ifftn", "ifftshift", "ihfft", "index_add", "index_copy", "index_fill",
+    "index_put", "index_select", "irfft", "irfft2", "irfftn", "isclose", "linalg.cholesky",
+    "linalg.cond", "linalg.det", "linalg.eigh", "linalg.eigvalsh", "linalg.inv", "linalg.lstsq",
     "linalg.matrix_norm", "linalg.matrix_power", "linalg.multi_dot", "linalg.norm", "linalg.qr",
     "linalg.slogdet", "linalg.solve", "linalg.solve_triangular", "linalg.svd", "linalg.svdvals",
     "lu_factor", "meshgrid", "movedim", "mv", "narrow", "ones_like", "outer", "pad", "permute",

@@ -40,7 +40,7 @@ def _arrays(args: Any, kwargs: Any) -> list[Any]:
 
 
 def _has_doubles(arrays: list[Any]) -> bool:
-    return any(str(getattr(a, "dtype", "")) == "float64" for a in arrays)
+    return any(str(getattr(a, "dtype", "")) in ("float64", "complex128") for a in arrays)
 
 
 def refusal(name: str, cause: NeedsAnotherDevice, queue: Any, arrays: list[Any]) -> Unimplemented:

@@ -124,7 +124,7 @@ from sycl_dnn.functional.arithmetic.special import (
     xlogy,
 )
 from sycl_dnn.functional.attention import scaled_dot_product_attention
-from sycl_dnn.functional.complex_numbers import complex_functions  # noqa: F401 - their rules
+from sycl_dnn.functional.complex_numbers import complex_compositions  # noqa: F401 - its rules
 from sycl_dnn.functional.complex_numbers.complex_parts import (
     angle,
     complex,

@@ -81,6 +81,22 @@ def addr(input: Any, vec1: Any, vec2: Any, *, beta: float = 1, alpha: float = 1)
     return F.addmm(input, column, row, beta=beta, alpha=alpha)
 
 
+@described(
+    "array (n, N)", "``x`` has other than one axis.", x="array (n,)",
+    N="int, optional\n    Number of columns; by default n.",
+    increasing="bool\n    Whether the powers rise from left to right.",
+)  # fmt: skip
+def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:  # noqa: N803 - torch's
+    """Return the matrix of the powers 0 to ``N - 1`` of each element (Vandermonde)."""
+    if x.ndim != 1:
+        raise ValueError(f"vander: x must have one axis, got shape {tuple(x.shape)}")
+    n = x.shape[0] if N is None else N
+    ones = F.ones_like(F.unsqueeze(x, -1))
+    factors = F.cat([ones, F.expand(F.unsqueeze(x, -1), (x.shape[0], max(n - 1, 0)))], 1)
+    powers = F.cumprod(F.narrow(factors, 1, 0, n), 1)
+    return powers if increasing else F.flip(powers, (1,))
+
+
 def _split(name: str, rank: int, dim: int, input: Any, parts: Any) -> Any:
     """Split along an axis into equal parts, or at indices."""
     if input.ndim < rank:

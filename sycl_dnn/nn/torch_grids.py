@@ -66,8 +66,6 @@ def gradient(
 
     Raises
     ------
-    TypeError
-        ``input`` is complex.
     ValueError
         An axis has too few values, occurs twice or is missing, or an argument has another length or
         value.
@@ -76,9 +74,8 @@ def gradient(
     -----
     Differentiable to any order. Source: ``torch.gradient``.
     """
-    if dtypes.is_complex(str(input.dtype)):
-        raise TypeError(f"gradient: input must not be complex, got {input.dtype}")
-    x = input if dtypes.is_float(str(input.dtype)) else F.astype(input, "float32")
+    is_kept = dtypes.has_gradients(str(input.dtype))
+    x = input if is_kept else F.astype(input, "float32")
     dims = check_axes("gradient", [*range(x.ndim)] if dim is None else dim, x.ndim)
     if len(set(dims)) < len(dims):
         raise ValueError(f"gradient: dim must not have an axis twice, got {dim}")
@@ -92,7 +89,7 @@ def gradient(
 
 
 def _slopes(x: Any, dim: int, spacing: Any, edge_order: int) -> Any:
-    n, is_uniform, dtype = x.shape[dim], isinstance(spacing, (int, float)), str(x.dtype)
+    n, is_uniform, dtype = x.shape[dim], isinstance(spacing, (int, float)), dtypes.part_of(x.dtype)
     if n <= edge_order:
         raise ValueError(f"gradient: axis {dim} must have over {edge_order} values, got {n}")
     if not is_uniform and tuple(spacing.shape) != (n,):

@@ -127,11 +127,12 @@ def _exp(z: Parts) -> Parts:
     return Parts(size * ops.COS(z.imag), imag)
 
 
-def _log(z: Parts) -> Parts:
+def log(z: Parts) -> Parts:
+    """Return the principal logarithm."""
     return Parts(ops.LOG(MODULUS(*z)), ops.ATAN2(z.imag, z.real))
 
 
-def _sqrt(z: Parts) -> Parts:
+def root(z: Parts) -> Parts:
     """Return the root with a nonnegative real part, of numbers of any size."""
     size = MODULUS(*z)
     zero, one = number(0, size.dtype), number(1, size.dtype)
@@ -194,7 +195,9 @@ def _inverted(z: Parts) -> Parts:
     return Parts(number(1, z.real.dtype), number(0, z.real.dtype)) / z
 
 
-def _of_one(name: str, definition: Callable[[Parts], Any]) -> None:
+def define(name: str, definition: Callable[[Parts], Any]) -> None:
+    """Register an element-wise function of one number, given by its parts."""
+
     def rule(input: Tensor) -> Tensor:
         return elementwise(definition, input)
 
@@ -207,16 +210,16 @@ def _either(test: Any) -> Callable[[Parts], Node]:
 
 
 for _name, _definition in {
-    "exp": _exp, "log": _log, "sqrt": _sqrt, "sin": _sin, "cos": _cos, "sinh": _sinh,
+    "exp": _exp, "log": log, "sqrt": root, "sin": _sin, "cos": _cos, "sinh": _sinh,
     "cosh": _cosh, "tanh": _tanh, "tan": _tan, "abs": lambda z: MODULUS(*z),
-    "sigmoid": _sigmoid, "rsqrt": lambda z: _inverted(_sqrt(z)),
+    "sigmoid": _sigmoid, "rsqrt": lambda z: _inverted(root(z)),
     "exp2": lambda z: _exp(_scaled(z, math.log(2))),
-    "log2": lambda z: _scaled(_log(z), 1 / math.log(2)),
-    "log10": lambda z: _scaled(_log(z), 1 / math.log(10)),
+    "log2": lambda z: _scaled(log(z), 1 / math.log(2)),
+    "log10": lambda z: _scaled(log(z), 1 / math.log(10)),
     "isnan": _either(ops.ISNAN), "isinf": _either(ops.ISINF),
     "isfinite": lambda z: ops.LOGICAL_AND(ops.ISFINITE(z.real), ops.ISFINITE(z.imag)),
 }.items():  # fmt: skip
-    _of_one(_name, _definition)
+    define(_name, _definition)
 
 
 @of_complex
@@ -234,14 +237,14 @@ def pow(input: Any, exponent: Any) -> Tensor:
         dtype = x.real.dtype
         zero, one, none = (number(v, dtype) for v in (0.0, 1.0, math.nan))
         is_zero = ops.LOGICAL_AND(ops.EQ(x.real, zero), ops.EQ(x.imag, zero))
-        power = _exp(_log(Parts(ops.where(is_zero, one, x.real), x.imag)) * y)
+        power = _exp(log(Parts(ops.where(is_zero, one, x.real), x.imag)) * y)
         of_zero = ops.where(ops.GT(y.real, zero), zero, none)
         return Parts(*[ops.where(is_zero, of_zero, part) for part in power])
 
     by_products: dict[Any, Callable[[Parts], Parts]] = {
         -1: _inverted,
         0: lambda z: Parts(*[broadcast_to(number(v, z.real.dtype), z.real.shape) for v in (1, 0)]),
-        0.5: _sqrt, 1: lambda z: z,
+        0.5: root, 1: lambda z: z,
         2: lambda z: z * z, 3: lambda z: z * z * z,
     }  # fmt: skip
     if not isinstance(b, Tensor) and b in by_products:

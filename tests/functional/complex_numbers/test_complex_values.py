@@ -48,7 +48,13 @@ CALLS = [
         "exp", "log", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "square", "neg",
         "reciprocal", "sigmoid", "silu", "rsqrt", "exp2", "log2", "log10", "real", "imag", "abs",
         "angle", "conj", "sum", "mean", "prod", "norm", "flatten", "tril", "diagonal", "diff",
-        "rot90", "zeros_like", "ones_like", "view_as_real")),
+        "rot90", "zeros_like", "ones_like", "view_as_real", "asin", "acos", "atan", "asinh",
+        "acosh", "atanh", "log1p", "expm1", "sinc", "normalize")),
+    "expm1(z * 1e-9)", "log1p(z * 1e-9)", "logsumexp(z, 1)", "logsumexp(z * 40, (0, 1), True)",
+    "normalize(z, 1.0, 0)", "l1_loss(z, w)", "l1_loss(z, x, reduction='sum')",
+    "addmm(z[:, :3], z, transpose(w, 0, 1), beta=0.5, alpha=2j)",
+    "baddbmm(b[:, :, :3], b, transpose(b, 1, 2), alpha=2)", "addcmul(z, w, v, value=0.5)",
+    "addcdiv(z, w, x, value=2)", "lerp(z, w, 0.3)", "cross(z, w, 0)",
     *(f"{name}({pair})" for name in ("add", "sub", "mul", "div")
       for pair in ("z, w", "b, v", "z, x", "x, z", "z, 2.5", "2.5, z", "z, 3", "1 - 2j, z")),
     *(f"pow(z, {exponent})" for exponent in (0, 0.5, 1, 2, 3, -1, 1.7, "1 - 2j")),
@@ -419,6 +425,74 @@ def test_every_other_function_refuses_complex_numbers_by_name(queue):
         call = REFUSED_CALLS.get(own, lambda f, z: f(*[z] * max(len(_required(f)), 1)))
         with pytest.raises(TypeError, match=rf"^{own}: .*(complex|float)"):
             call(function, z)
+
+
+CONVOLUTIONS = {  # input, weight and options
+    "conv1d": ((2, 4, 9), (6, 2, 3), {"stride": 2, "padding": 1, "groups": 2}),
+    "conv2d": ((3, 8, 7), (4, 3, 3, 2), {"dilation": 2, "padding": "same"}),
+    "conv3d": ((1, 2, 4, 5, 4), (3, 2, 2, 2, 2), {}),
+    "conv_transpose1d": ((2, 4, 5), (4, 3, 3), {"stride": 2, "groups": 2, "output_padding": 1}),
+    "conv_transpose2d": ((2, 3, 5, 4), (3, 2, 3, 3), {"padding": 1}),
+    "conv_transpose3d": ((1, 2, 3, 3, 3), (2, 2, 2, 2, 2), {}),
+}
+
+
+@pytest.mark.parametrize("name", CONVOLUTIONS)
+def test_convolutions_are_those_of_the_parts(name, queue):
+    source, weights, options = CONVOLUTIONS[name]
+    function, n = getattr(F, name), int(name[-2])
+    outputs = weights[1] * options.get("groups", 1) if "transpose" in name else weights[0]
+    shapes = (source, weights, (outputs,))
+    x, w, bias = on(queue, *(numbers(*shape, seed=k) for k, shape in enumerate(shapes)))
+
+    def by_parts(x, w, bias):
+        (a, b), (c, d) = ((F.real(v), F.imag(v)) for v in (x, w))
+        real = F.sub(function(a, c, **options), function(b, d, **options))
+        imag = F.add(function(a, d, **options), function(b, c, **options))
+        return F.add(F.complex(real, imag), F.reshape(bias, (-1, *[1] * n)))
+
+    def energy(call, *arrays):
+        y = call(*arrays)
+        return F.sum(F.sin(F.real(y)) + F.real(y) * F.imag(y))
+
+    def direct(x, w, bias):
+        return function(x, w, bias, **options)
+
+    assert_near(direct(x, w, bias), dpnp.asnumpy(by_parts(x, w, bias)), 1e-5)
+    for transform in (lambda f: f, sycl_dnn.compile):
+        actual, expected = (
+            transform(sycl_dnn.grad(lambda *a, call=call: energy(call, *a), (0, 1, 2)))(x, w, bias)
+            for call in (direct, by_parts)
+        )
+        for gradient, wanted in zip(actual, expected, strict=True):
+            assert_near(gradient, dpnp.asnumpy(wanted), 1e-4)
+    with pytest.raises(TypeError, match=f"{name}: weight must have the dtype of input"):
+        function(x, F.real(w))
+
+
+def test_double_precision_is_refused_where_primitives_lack_it(queue):
+    if not queue.sycl_device.is_cpu:
+        pytest.skip("GPUs compute it")
+    x, w = on(queue, numbers(1, 2, 5, dtype="complex128"), numbers(2, 2, 3, dtype="complex128"))
+    with pytest.raises(NotImplementedError, match="computes no float64 in convolutions"):
+        F.conv1d(x, w)
+
+
+@pytest.mark.parametrize("name", ["asin", "acos", "atan", "asinh", "acosh", "atanh", "log1p"])
+def test_branch_cuts_are_those_of_numpy(name, queue):
+    wide_dtypes.need("complex128", queue)
+    sizes = np.array([0.0, 1e-9, 0.5, 1.5, 3.0])
+    values = np.concatenate([-sizes, sizes])
+    z = np.array([complex(a, b) for a in values for b in values])
+    z = np.concatenate([z, [complex(a, b) for a in (-2.0, 2.0) for b in (-0.0, 0.0)],
+                        [complex(a, b) for a in (-0.0, 0.0) for b in (-2.0, 2.0)]])  # fmt: skip
+    known = {"asin": "arcsin", "acos": "arccos", "atan": "arctan"}
+    numpys = getattr(np, known.get(name, name.replace("a", "arc", 1) if name[0] == "a" else name))
+    actual, expected = dpnp.asnumpy(getattr(F, name)(*on(queue, z))), numpys(z)
+    for part in ("real", "imag"):
+        np.testing.assert_allclose(
+            getattr(actual, part), getattr(expected, part), atol=1e-15, rtol=1e-9
+        )
 
 
 def test_each_listed_function_is_tested():
