@@ -23,7 +23,7 @@ from sycl_dnn.functional.shape.reshaping import check_axis
 from sycl_dnn.ir.node import Node, Operation
 from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.ops import reduction as ops
-from sycl_dnn.ops.selection import SCATTER_ADD
+from sycl_dnn.ops.selection import SCATTER_TO_ZEROS
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import reshape, untaped
 
@@ -116,7 +116,7 @@ def _scattered(grad: Tensor, indices: Tensor, x: Tensor, axis: int) -> Tensor:
     keepdim_shape = tuple(1 if i == axis else n for i, n in enumerate(shape))
 
     def definition(g: Node, index: Node) -> Node:
-        return SCATTER_ADD(g, index, axis=axis, shape=shape)
+        return SCATTER_TO_ZEROS(g, index, axis=axis, shape=shape)
 
     result = computed(definition, reshape(grad, keepdim_shape), reshape(indices, keepdim_shape))
     return reshape(result, x.shape)
