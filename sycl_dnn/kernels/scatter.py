@@ -29,6 +29,8 @@ from sycl_dnn.kernels.unit_loops import unit_loop
 _MIN_COLUMNS = 64
 #: Columns of a unit on CPUs if the elements of each are contiguous: cache lines are read once.
 _N_STRIDED = 16
+#: Elements of a unit of columns that follow each other in memory.
+_N_JOINED = 2048
 
 
 class ScatterForm(NamedTuple):
@@ -44,7 +46,9 @@ class ScatterForm(NamedTuple):
     by_rows : bool
         Whether the items of a group share rows rather than columns.
     is_dense : bool
-        Whether each column of the result, and of the base, is contiguous, and a unit on a CPU.
+        Whether each column of the result, and of the base, is contiguous, on a CPU.
+    is_joined : bool
+        Whether such columns also follow each other in memory, and a unit has whole ones.
     classes : tuple of str
         Stride classes of indices, values, the base if there is one, and the result.
     schedule : Schedule
@@ -56,6 +60,7 @@ class ScatterForm(NamedTuple):
     has_base: bool
     by_rows: bool
     is_dense: bool
+    is_joined: bool
     classes: tuple[str, ...]
     schedule: Schedule
 
@@ -124,9 +129,17 @@ def scatter_plan(
         n_parts = max(1, min(-(-n_wanted // n_blocks), n))
     rows = -(-n // n_parts)
     n_parts = -(-n // rows)
+    follow = all(steps[-1] == n for steps in grid.strides[2:])
+    is_joined = is_dense and follow and n_parts == 1
+    if is_joined:
+        most = -(-inner * n_outer // (4 * n_processors))
+        block = max(1, min(_N_JOINED // n, most, inner))
+    n_blocks = -(-inner // block)
     n_units = n_outer * n_blocks * n_parts
     n_groups = min(n_units, (4 if is_cpu else 16) * n_processors)
-    form = ScatterForm(*dtypes, combined, len(along) == 4, by_rows, is_dense, classes, schedule)
+    form = ScatterForm(
+        *dtypes, combined, len(along) == 4, by_rows, is_dense, is_joined, classes, schedule
+    )
     share = -(-n_units // n_groups)
     numbers = [share, n_units, n, m, block, rows, *grid.sizes, *grid.passed_strides, *along]
     return ScatterPlan(form, numbers, n_groups)
@@ -219,15 +232,27 @@ class _Writing:
                 self._begun(starts, rows, columns)
         else:
             self._begun(starts, rows, columns)
+        if self._form.is_dense:
+            for column, _ in self._columns(columns, 1):
+                with k.loop(zero, self._m, one) as number:
+                    self._update_one(number, rows, starts, column)
+            return
         with k.loop(zero, self._m, one) as number:
-            at = self._row(0, starts[0], number)
-            values = self._row(1, starts[1], number)
             if self._form.classes[0][-1] == "0":
-                self._if_own(k.load(self._pointers[0], at), rows, starts, values, columns)
+                index = k.load(self._pointers[0], self._row(0, starts[0], number))
+                values = self._row(1, starts[1], number)
+                self._if_own(index, rows, starts, values, columns)
             else:
-                for column, width in self._columns(columns, 1):
-                    index = k.load(self._pointers[0], self._moved(0, at, column))
-                    self._if_own(index, rows, starts, values, (column, width))
+                for column, _ in self._columns(columns, 1):
+                    self._update_one(number, rows, starts, column)
+
+    def _update_one(
+        self, number: Value, rows: tuple[Value, Value], starts: Sequence[Value], column: Value
+    ) -> None:
+        """Generate the update of one element for the index of a number."""
+        at, values = (self._row(n, starts[n], number) for n in range(2))
+        index = self._kernel.load(self._pointers[0], self._moved(0, at, column))
+        self._if_own(index, rows, starts, values, (column, 1))
 
     def _if_own(
         self,
@@ -287,6 +312,12 @@ class _Writing:
         """Generate the initialization of rows of the result, by rows unless columns are dense."""
         k, one = self._kernel, self._constant(1)
         numbers = range(2, len(starts))
+        if self._form.is_joined:
+            tops = [self._moved(n, starts[n], columns[0]) for n in numbers]
+            length = k.call("mul", k.call("sub", columns[1], columns[0]), self._n)
+            for at, width in self._columns((self._constant(0), length), self._width):
+                self._begin([k.call("add", top, k.converted(at, "i64")) for top in tops], width)
+            return
         if self._form.is_dense:
             for column, _ in self._columns(columns, 1):
                 tops = [self._moved(n, starts[n], column) for n in numbers]

@@ -75,6 +75,15 @@ def _gather_vjp(node: Node, g: Node) -> list[Node | None]:
 GATHER = Operation("gather", _gather_infer, _gather_vjp)
 
 
+def _distinct_vjp(node: Node, g: Node) -> list[Node | None]:
+    (x, index), (axis,) = node.inputs, node.attributes["axes"]
+    return [SCATTER_TO_ZEROS(g, index, axis=axis, shape=x.shape), None]
+
+
+#: The same along one axis, at indices in range of which no two are equal, such as an order.
+GATHER_DISTINCT = Operation("gather_distinct", _gather_infer, _distinct_vjp, definition=GATHER)
+
+
 def inside(index: Node, n: int) -> Node:
     """Return a mask of indices in range of ``n`` elements."""
     return LOGICAL_AND(GE(index, number(0, index.dtype)), LT(index, number(n, index.dtype)))
@@ -212,6 +221,12 @@ def _scatter_mul_vjp(node: Node, g: Node) -> list[Node | None]:
 
 #: An array whose elements are multiplied by, or compared with, values at indices along an axis.
 SCATTER_MUL: Operation = Operation("scatter_mul", _scatter_infer, _scatter_mul_vjp)
+#: An array with values added at indices along an axis.
+ADD_AT: Operation = Operation(
+    "add_at",
+    _scatter_infer,
+    lambda node, g: [g, gathered(g, node.inputs[2], node.attributes["axis"]), None],
+)
 #: Functions that use them have their own rules.
 SCATTER_MAX = Operation("scatter_max", _scatter_infer)
 SCATTER_MIN = Operation("scatter_min", _scatter_infer)

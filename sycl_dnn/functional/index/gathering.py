@@ -48,20 +48,20 @@ def _check_index_shape(name: str, x: Tensor, axis: int, index: Tensor) -> None:
         )
 
 
-def gathered(name: str, x: Tensor, axis: int, index: Tensor, *, wraps: bool = False) -> Tensor:
-    """Select elements along an axis by an index of the same rank; ``wraps`` as of ``selected``."""
+def gathered(name: str, x: Tensor, axis: int, index: Tensor, **facts: bool) -> Tensor:
+    """Select elements along an axis by an index of the same rank; facts as of ``selected``."""
     if not index.size:
         return zeros(x.trace, index.shape, x.dtype)
     if not x.ndim:
         x, shape = reshape(x, (1,)), index.shape
-        return reshape(gathered(name, x, 0, reshape(index, (1,)), wraps=wraps), shape)
+        return reshape(gathered(name, x, 0, reshape(index, (1,)), **facts), shape)
     _check_index_shape(name, x, axis, index)
     if not x.size:
         raise ValueError(f"{name}: input must have elements to choose, got shape {x.shape}")
     for other, n in enumerate(index.shape):
         if other != axis and n < x.shape[other]:
             x = narrow(x, other, 0, n)
-    return selected(x, index, axis, wraps=wraps)
+    return selected(x, index, axis, **facts)
 
 
 @operation

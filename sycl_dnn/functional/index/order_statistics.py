@@ -53,7 +53,7 @@ indices : array of int64
 def _of_rank(name: str, x: Tensor, axis: int, order: Tensor, rank: Tensor) -> ValuesAndIndices:
     """Return elements, and their indices, by their rank (kept axis) in the order of each row."""
     indices = gathered(name, order, axis, rank)
-    return ValuesAndIndices(gathered(name, x, axis, indices), indices)
+    return ValuesAndIndices(gathered(name, x, axis, indices, are_distinct=True), indices)
 
 
 def _without_axis(pair: ValuesAndIndices, axis: int, keepdim: bool) -> ValuesAndIndices:
@@ -161,7 +161,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Val
     if not input.ndim:
         return ValuesAndIndices(input, order)
     indices = order if not order.size else narrow(order, axis, k - 1, 1)
-    pair = ValuesAndIndices(gathered(name, input, axis, indices), indices)
+    pair = ValuesAndIndices(gathered(name, input, axis, indices, are_distinct=True), indices)
     return _without_axis(pair, axis, keepdim)
 
 

@@ -259,7 +259,7 @@ def sort(
 ) -> ValuesAndIndices:
     """Sort along an axis."""
     axis, indices = ordered("sort", input, dim, descending)
-    return ValuesAndIndices(gathered("sort", input, axis, indices), indices)
+    return ValuesAndIndices(gathered("sort", input, axis, indices, are_distinct=True), indices)
 
 
 @operation
@@ -310,7 +310,7 @@ def topk(
     if k > n:
         raise ValueError(f"topk: k must be at most {n}, got {k}")
     axis, indices = ordered("topk", input, dim, largest, k)
-    return ValuesAndIndices(gathered("topk", input, axis, indices), indices)
+    return ValuesAndIndices(gathered("topk", input, axis, indices, are_distinct=True), indices)
 
 
 # --- Value-dependent shapes: the host waits for the device

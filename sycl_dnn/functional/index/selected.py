@@ -14,7 +14,7 @@ from sycl_dnn.ir.node import Node, number
 from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops.arithmetic import LOGICAL_AND, LT, cast, where
-from sycl_dnn.ops.selection import SCATTER, SCATTER_ADD, gathered, inside
+from sycl_dnn.ops.selection import ADD_AT, GATHER_DISTINCT, SCATTER, SCATTER_ADD, gathered, inside
 from sycl_dnn.ops.shape import broadcast_to
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import broadcast_shape
@@ -25,16 +25,20 @@ def wrapped(index: Node, n: int) -> Node:
     return where(LT(index, number(0, index.dtype)), index + n, index)
 
 
-def selected(x: Tensor, index: Tensor, axis: int, *, wraps: bool = False) -> Tensor:
+def selected(
+    x: Tensor, index: Tensor, axis: int, *, wraps: bool = False, are_distinct: bool = False
+) -> Tensor:
     """Record the selection of elements along an axis, which is not empty, by an index.
 
     The index (int32 or int64) has the rank of ``x`` and broadcasts with its other axes.
     Out-of-range entries give NaN, or 0 for integers and complex numbers. ``wraps``: whether
-    negative ones count from the end.
+    negative ones count from the end; ``are_distinct``: none is out of range or occurs twice.
     """
     fill_value = math.nan if dtypes.is_float(str(x.dtype)) else 0
 
     def definition(values: Node, i: Node) -> Node:
+        if are_distinct:
+            return GATHER_DISTINCT(values, i, axes=(axis,))
         return gathered(values, wrapped(i, x.shape[axis]) if wraps else i, axis, fill_value)
 
     parts = in_parts(x)
@@ -55,6 +59,8 @@ def written(
         if not is_added:
             return SCATTER(old, new, i, axis=axis)
         wide = dtypes.wide(old.dtype) if old.is_float else old.dtype
+        if wide == old.dtype:
+            return ADD_AT(old, new, i, axis=axis)
         sums = SCATTER_ADD(cast(new, wide), i, axis=axis, shape=old.shape)
         return cast(cast(old, wide) + sums, old.dtype)
 
