@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -114,20 +115,33 @@ void live() {
     }
 }
 
-bool has_two_processors() {
-    cpu_set_t set;
-    return sched_getaffinity(0, sizeof set, &set) || CPU_COUNT(&set) > 1;
+// Where the thread may run: where the process may, except on the one processor that the caller may
+// be bound to, which the thread would inherit (engine/free_processor.hpp). Empty if nowhere.
+cpu_set_t other_processors() {
+    cpu_set_t set, callers;
+    CPU_ZERO(&set);
+    if (sched_getaffinity(getpid(), sizeof set, &set) || CPU_COUNT(&set) < 2) CPU_ZERO(&set);
+    if (CPU_COUNT(&set) && !sched_getaffinity(0, sizeof callers, &callers) &&
+        CPU_COUNT(&callers) == 1) {
+        CPU_OR(&set, &set, &callers);
+        CPU_XOR(&set, &set, &callers);
+    }
+    return set;
 }
 
 // Signals are for other threads.
 void start(state &s) {
-    static const bool is_possible = has_two_processors();
-    if (!is_possible || s.has_thread.exchange(true)) return;
+    if (s.has_thread) return;
+    const cpu_set_t processors = other_processors();
+    if (!CPU_COUNT(&processors) || s.has_thread.exchange(true)) return;
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     try {
-        std::thread(live).detach();
+        std::thread([processors] {
+            sched_setaffinity(0, sizeof processors, &processors);
+            live();
+        }).detach();
     } catch (const std::system_error &) {  // the caller does all
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
