@@ -149,6 +149,29 @@ void write_columns(const char *src, char *dst, int64_t n_rows, int64_t n, int64_
         }
 }
 
+// Writes n elements of each of a few rows in turns, or reads them so; the step is in elements.
+template <class T, int n_rows, bool writes>
+void in_turns(const void *src, void *dst, int64_t n, int64_t step) {
+    const auto *p = static_cast<const T *>(src);
+    auto *q = static_cast<T *>(dst);
+    for (int64_t i = 0; i < n; ++i)
+        for (int k = 0; k < n_rows; ++k) {
+            if constexpr (writes)
+                q[i * n_rows + k] = p[i + k * step];
+            else
+                q[i + k * step] = p[i * n_rows + k];
+        }
+}
+
+using turns = void (*)(const void *src, void *dst, int64_t n, int64_t step);
+
+template <class T, bool writes>
+turns turns_of(int64_t n_rows) {
+    if (n_rows == 2) return in_turns<T, 2, writes>;
+    if (n_rows == 3) return in_turns<T, 3, writes>;
+    return n_rows == 4 ? in_turns<T, 4, writes> : nullptr;
+}
+
 #if defined(__x86_64__)
 #define WITH_F16C __attribute__((target("avx,f16c")))
 
@@ -263,10 +286,19 @@ void HostCopy::run(void *const *addresses) const {
 // Rows of the source are adjacent, not those of the destination: cache lines of both at a time, by
 // way of a tile if rows of the source are not whole blocks, or would push each other out of caches.
 void HostCopy::transpose(const axis &outer, const axis &inner, const char *from, char *to) const {
+    const bool has_moves = src_size == dst_size, is_short = dst_size == 2;
+    if (has_moves && outer[2] == inner[0])
+        if (const auto write =
+                is_short ? turns_of<uint16_t, true>(inner[0]) : turns_of<uint32_t, true>(inner[0]))
+            return write(from, to, outer[0], inner[1]);
+    if (has_moves && inner[1] == outer[0])
+        if (const auto read = is_short ? turns_of<uint16_t, false>(outer[0])
+                                       : turns_of<uint32_t, false>(outer[0]))
+            return read(from, to, inner[0], outer[2]);
     const auto write = dst_size == 2 ? write_columns<uint16_t> : write_columns<uint32_t>;
     const int64_t side = 64 / dst_size, lanes = side / 4;
     const int64_t src_step = inner[1] * src_size, dst_step = outer[2] * dst_size;
-    const bool is_moved = src_size == dst_size, is_spread = src_step % 1024 != 0;
+    const bool is_spread = src_step % 1024 != 0;
     alignas(16) char tile[32 * 64] = {};
     for (int64_t first = 0; first < outer[0]; first += side) {
         const int64_t n = std::min(side, outer[0] - first);
@@ -274,11 +306,11 @@ void HostCopy::transpose(const axis &outer, const axis &inner, const char *from,
             const int64_t n_rows = std::min(side, inner[0] - i);
             const char *x = from + first * src_size + i * src_step;
             char *y = to + first * dst_step + i * dst_size;
-            if (is_moved && is_spread && n % lanes == 0 && n_rows % lanes == 0) {
+            if (has_moves && is_spread && n % lanes == 0 && n_rows % lanes == 0) {
                 write(x, y, n_rows, n, src_step, dst_step);
                 continue;
             }
-            if (is_moved)
+            if (has_moves)
                 move_rows(x, tile, n_rows, n * src_size, src_step, 64);
             else
                 for (int64_t k = 0; k < n_rows; ++k)

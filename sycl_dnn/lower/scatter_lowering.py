@@ -20,8 +20,8 @@ from sycl_dnn.trace.views import axis_order, readable
 
 #: The operations that are recorded, and how a kernel combines values with elements.
 SCATTERS = {
-    "scatter": "", "scatter_to_zeros": "", "scatter_add": "add", "add_at": "add", "scatter_mul": "mul",
-    "scatter_max": "maximum", "scatter_min": "minimum",
+    "scatter": "", "scatter_to_zeros": "", "scatter_add": "add", "add_at": "add",
+    "scatter_mul": "mul", "scatter_max": "maximum", "scatter_min": "minimum",
 }  # fmt: skip
 
 

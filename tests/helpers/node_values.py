@@ -147,7 +147,7 @@ VALUES = {
         x, values, index, axis, lambda into, at, v: into.__setitem__(at, v)
     ),
     "scatter_mul": _scatter_by(np.multiply), "scatter_max": _scatter_by(np.maximum),
-    "scatter_min": _scatter_by(np.minimum),
+    "scatter_min": _scatter_by(np.minimum), "add_at": _scatter_by(np.add),
     "flip": lambda x, axes: np.flip(x, axes),
     "roll": lambda x, shift, axis: np.roll(x, shift, axis), "border": _border,
     "sum": _over(np.sum), "max": _over(np.max), "min": _over(np.min), "prod": _over(np.prod),

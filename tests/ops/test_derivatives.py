@@ -152,6 +152,10 @@ CASES = {
                 X, draw(3, 2)),
     "scatter, of equal indices the last": (lambda x, y: e.EXP(t.SCATTER(
         x * x, y * y, s.broadcast_to(e.ABS(t.iota(3, 1, 2) - 1), (3, 3)), axis=1)), X, draw(3, 3)),
+    "add_at": (lambda x, y: e.EXP(t.ADD_AT(x * x, y * y, e.ABS(t.iota(3, 1, 2) - 1), axis=1)),
+               X, draw(3, 3)),
+    "gather_distinct": (lambda x: e.EXP(t.GATHER_DISTINCT(
+        x * x, s.broadcast_to(2 - t.iota(2, 1, 2), (3, 2)), axes=(1,))), X),
     "scatter_mul": (lambda x, y: e.EXP(t.SCATTER_MUL(x, y, t.iota(2, 1, 2) * 3 - 1, axis=1)),
                     X, draw(3, 2)),
     "window_sums": (lambda x: e.EXP(t.WINDOW_SUMS(x * x, axis=1, size=3)), X),

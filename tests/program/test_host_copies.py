@@ -106,9 +106,9 @@ def row_major_of(x, dtype):
     return x.trace.reorder(x, layout.row_major(x.shape, dtype))
 
 
-#: Whole and partial tiles, rows of 2 to 130 bytes, rows that are a power of two apart; parts of two
-#: threads.
-LAYOUTS = [(32, 64, 16), (33, 65, 3), (5, 40, 1024), (7, 2, 129), (300, 700, 2)]
+#: Whole and partial tiles, two to four rows in turns, rows of 2 to 130 bytes, rows that are a power
+#: of two apart; parts of two threads.
+LAYOUTS = [(32, 64, 16), (33, 65, 3), (5, 40, 1024), (7, 2, 129), (300, 700, 2), (9, 4, 50)]
 
 
 @pytest.mark.parametrize("shape", LAYOUTS, ids=str)

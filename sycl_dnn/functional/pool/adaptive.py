@@ -133,12 +133,10 @@ def adaptive_max_pool(
 
     Notes
     -----
-    A window with NaN may return another of its elements, and a window of minus infinities the
-    lowest finite number; with ``set_nan("propagate")`` they return (the last) NaN and minus
-    infinity.
+    NaN propagates, with the index of the first one; with ``set_nan("propagate")`` of the last one,
+    as in PyTorch.
 
-    Source: oneDNN developer guide, "Pooling"; one pooling if T divides H and U divides W, else T /
-    gcd(H, T) * U / gcd(W, U) interleaved ones.
+    Source: ``torch.nn.functional.adaptive_max_pool2d``.
     """
     check_dtype(name, input, INTEGERS)
     x = batched(name, input, rank)
