@@ -74,8 +74,8 @@ void settle(const std::vector<Program::step> &steps, const std::vector<Program::
 }
 
 std::unique_ptr<Program> make_program(const Engine &engine, const py::list &values,
-                                      const py::list &steps, size_t n_arguments,
-                                      size_t arena_bytes) {
+                                      const py::list &steps, size_t n_arguments, size_t arena_bytes,
+                                      size_t first_kept) {
     std::vector<Program::value> program_values;
     for (const auto &row : values)
         program_values.push_back(value_of(row.cast<py::tuple>(), n_arguments));
@@ -99,7 +99,7 @@ std::unique_ptr<Program> make_program(const Engine &engine, const py::list &valu
     }
     settle(sequence, program_values);
     return std::make_unique<Program>(engine, std::move(program_values), std::move(sequence),
-                                     n_arguments, arena_bytes,
+                                     n_arguments, arena_bytes, first_kept,
                                      py::make_tuple(py::tuple(values), py::tuple(steps), owners));
 }
 
@@ -109,11 +109,16 @@ void bind_program(py::module_ &m) {
     py::class_<Program>(m, "Program",
                         "A fixed sequence of primitives and kernels, submitted by one call.")
         .def(py::init(&make_program), py::arg("engine"), py::arg("values"), py::arg("steps"),
-             py::arg("n_arguments"), py::arg("arena_bytes"))
+             py::arg("n_arguments"), py::arg("arena_bytes"), py::arg("first_kept") = 0,
+             "``first_kept`` is the first step that writes to arrays which a failed call would "
+             "leave half written: before it all kernels are built, which the driver may refuse.")
         .def("run", &run_program, py::arg("stream"), py::arg("arrays"),
              py::arg("depends") = py::tuple(),
              "Submit with the arrays, objects that have ``_pointer``; return the event of "
              "completion. Layouts are not checked.")
+        .def("finish_builds", &Program::finish_builds, py::arg("first") = 0,
+             py::call_guard<ReleasedGil>(),
+             "Wait until the driver has built the kernels from a step on; raise if it refuses one.")
         .def_readonly("arena_bytes", &Program::arena_bytes)
         .def_property_readonly("n_steps", [](const Program &p) { return p.steps.size(); });
     bind_kernel(m);

@@ -100,9 +100,6 @@ static constexpr size_t most_interpreted = 4 << 20;
 // Instructions times elements that are interpreted in 50 ms, in which no driver builds a kernel.
 static constexpr size_t least_of_builds = 1600 << 20;
 
-// A process that runs a program once has ended, or its first run is a long one.
-static constexpr auto delay_of_builds = std::chrono::milliseconds(100);
-
 std::map<size_t, Kernel::interpreter_ptr> Kernel::interpreted_nevertheless(
     const std::vector<Kernel *> &kernels, const std::vector<size_t> &large) {
     std::map<size_t, interpreter_ptr> result;
@@ -119,7 +116,7 @@ std::map<size_t, Kernel::interpreter_ptr> Kernel::interpreted_nevertheless(
 
 std::vector<Kernel::interpreter_ptr> Kernel::first_runs(const std::vector<Kernel *> &kernels,
                                                         const std::vector<size_t> &nbytes,
-                                                        bool is_repeated) {
+                                                        std::optional<double> delay) {
     for (Kernel *k : kernels) k->decide_brief();
     // All of a build count together, such as those of an unrolled loop.
     std::map<const ProgramBuild *, size_t> work;
@@ -147,19 +144,20 @@ std::vector<Kernel::interpreter_ptr> Kernel::first_runs(const std::vector<Kernel
         }
         ProgramBuild::start_together(at_once);
     }
-    if (is_repeated && !is_always)
-        ProgramBuild::start_together(later, std::chrono::steady_clock::now() + delay_of_builds);
+    if (delay && !is_always)
+        ProgramBuild::start_together(later, std::chrono::steady_clock::now() +
+                                                std::chrono::microseconds(int64_t(*delay * 1e6)));
     return result;
 }
 
-void Kernel::start_together(const std::vector<Kernel *> &kernels,
-                            const std::vector<size_t> &nbytes) {
-    first_runs(kernels, nbytes, true);
+void Kernel::start_together(const std::vector<Kernel *> &kernels, const std::vector<size_t> &nbytes,
+                            double delay) {
+    first_runs(kernels, nbytes, delay);
 }
 
 void Kernel::settle_together(const std::vector<Kernel *> &kernels,
                              const std::vector<size_t> &nbytes) {
-    const auto first = first_runs(kernels, nbytes, false);
+    const auto first = first_runs(kernels, nbytes, std::nullopt);
     for (size_t i = 0; i < kernels.size(); ++i) {
         Kernel &k = *kernels[i];
         if (!k.build || k.launched || k.brief) continue;
@@ -176,17 +174,29 @@ void Kernel::wait_for_build() {
     use(ProgramBuild::kernel({build, name}));
 }
 
+static unimplemented refused(const std::string &name) {
+    return unimplemented(name + ": the device's compiler refuses this kernel, or its group size");
+}
+
 void Kernel::use(std::optional<sycl::kernel> built) {
-    if (!built) throw unimplemented(name + ": the device's compiler refuses this kernel");
+    if (built && !has_groups_of(*built, local)) built.reset();
     static std::mutex guard;
     const std::lock_guard<std::mutex> lock(guard);
-    if (launched) return;  // another thread was faster, and uses its own
+    if (launched || is_refused) return;  // another thread was faster, and uses its own
+    if (!built && !interpreter && !(interpreter = build->substitute())) throw refused(name);
+    is_refused = !built;
     handle = std::move(built);
-    launched = true;
+    launched = !is_refused;
+}
+
+void Kernel::warn_if_refused() {
+    if (!is_refused || std::exchange(has_warned, true)) return;
+    py::module_::import("sycl_dnn._warn")
+        .attr("warn")(std::string(refused(name).what()) + ", so the host interprets it");
 }
 
 void Kernel::finish_build() {
-    if (launched || !begun) return;
+    if (launched || is_refused || !begun) return;
     auto built = ProgramBuild::kernel_of(begun, name);
     use(built ? std::move(built) : build->kernel_alone(name));
 }
@@ -196,6 +206,8 @@ void Kernel::before_run(const std::vector<Kernel *> &kernels, size_t &interprete
     std::vector<ProgramBuild::named> builds;
     const bool is_enough = interpreted > least_of_builds && !ProgramBuild::is_always_interpreted();
     for (Kernel *k : kernels) {
+        k->warn_if_refused();
+        if (k->is_refused) continue;
         // A profile covers what runs from now on.
         const bool may_wait = k->begun || (!is_enough && k->build->first_run());
         if (k->launched || (may_wait && !profile::is_on())) continue;
@@ -296,7 +308,9 @@ kernel_ptr make_kernel(const py::object &kernel, const std::string &name,
                                         std::move(values), global, local, std::move(facts),
                                         n_visited);
     }
-    return std::make_unique<Kernel>(name, kernel_of(kernel), nullptr, nullptr, std::move(values),
+    sycl::kernel handle = kernel_of(kernel);
+    if (!has_groups_of(handle, local)) throw refused(name);
+    return std::make_unique<Kernel>(name, std::move(handle), nullptr, nullptr, std::move(values),
                                     global, local, std::move(facts), n_visited);
 }
 
@@ -406,9 +420,11 @@ void bind_kernel(py::module_ &m) {
              "elements that it visits; 0 if that is not known.")
         .def_static(
             "start_together", &Kernel::start_together, py::arg("kernels"), py::arg("nbytes"),
+            // A process that runs a program once has ended by then, or its first run is a long one.
+            py::arg("delay") = 0.1,
             "Begin to build kernels, in another thread: those that are interpreted in their "
-            "first run, whose arrays have these sizes, 0.1 s later. Programs of a kernel "
-            "begin otherwise.")
+            "first run, whose arrays have these sizes, ``delay`` seconds later. Programs of a "
+            "kernel begin otherwise.")
         .def_property_readonly("is_launched", &Kernel::is_launched,
                                "Whether the driver runs it, not an interpreter.")
         .def_readonly("name", &Kernel::name)

@@ -38,10 +38,10 @@ class Kernel {
     const std::vector<int32_t> facts;
     const size_t n_visited;  // elements; 0 if their number is not known
 
-    // Lets another thread build those for which that is necessary and has not begun, and a little
-    // later also those that are interpreted first. `nbytes` are the sizes of their arrays.
+    // Lets another thread build those for which that is necessary and has not begun, and `delay`
+    // seconds later also those that are interpreted first. `nbytes` are the sizes of their arrays.
     static void start_together(const std::vector<Kernel *> &kernels,
-                               const std::vector<size_t> &nbytes);
+                               const std::vector<size_t> &nbytes, double delay);
 
     // Makes those of a program ready: interpreted, or built, or `finish_build` has to wait for the
     // driver; throws `unimplemented` if that has refused. Call with the GIL.
@@ -51,8 +51,8 @@ class Kernel {
     // Whether the driver runs it; no longer changes once true.
     bool is_launched() const { return launched; }
 
-    // Before it is submitted: waits for what has begun; throws `unimplemented`. Call without the
-    // GIL.
+    // Waits for what has begun; throws `unimplemented` if the driver refuses it and it cannot be
+    // interpreted. Call without the GIL.
     void finish_build();
 
     // Before each run of a program: builds those whose module has run before, since what runs only
@@ -92,12 +92,13 @@ class Kernel {
     static std::map<size_t, interpreter_ptr> interpreted_nevertheless(
         const std::vector<Kernel *> &kernels, const std::vector<size_t> &large);
     // What runs each kernel first; null if the driver does, which is told to
-    // build it, and if they will run again, a little later also the others.
+    // build it, and after a delay, if they will run again, also the others.
     static std::vector<interpreter_ptr> first_runs(const std::vector<Kernel *> &kernels,
                                                    const std::vector<size_t> &nbytes,
-                                                   bool is_repeated);
+                                                   std::optional<double> delay);
     void wait_for_build();
     void use(std::optional<sycl::kernel> built);
+    void warn_if_refused();
 
     const HostWork &work() const { return brief ? *brief : *host; }
 
@@ -108,6 +109,8 @@ class Kernel {
     std::atomic<bool> launched;                 // the handle is there
     interpreter_ptr interpreter;                // until then
     std::shared_ptr<ProgramBuild::Work> begun;  // or this, which does not change
+    std::atomic<bool> is_refused{false};        // the interpreter replaces it for good
+    bool has_warned = false;
 };
 
 void bind_kernel(py::module_ &m);

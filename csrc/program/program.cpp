@@ -46,12 +46,13 @@ static void build_for_run(std::vector<Kernel *> &unbuilt, size_t &interpreted) {
 }
 
 Program::Program(const Engine &e, std::vector<value> v, std::vector<step> s, size_t n, size_t bytes,
-                 const py::object &o)
+                 size_t kept, const py::object &o)
     : engine(e),
       values(std::move(v)),
       steps(std::move(s)),
       n_arguments(n),
       arena_bytes(bytes),
+      first_kept(kept),
       array_bytes(bytes_of_arrays(values)),
       owners(o),
       has_host_steps(std::any_of(steps.begin(), steps.end(),
@@ -64,6 +65,11 @@ Program::Program(const Engine &e, std::vector<value> v, std::vector<step> s, siz
       unbuilt(unbuilt_kernels(steps, false)),
       unbuilt_brief(unbuilt_kernels(steps, true)),
       n_interpreted(unbuilt.size()) {}
+
+void Program::finish_builds(size_t first) const {
+    for (size_t i = first; i < steps.size(); ++i)
+        if (steps[i].kernel) steps[i].kernel->finish_build();
+}
 
 void Program::before_run(const Stream &stream, const std::vector<sycl::event> &depends) {
     build_for_run(unbuilt, interpreted);
@@ -274,6 +280,7 @@ void Program::submit_launches(size_t first, size_t end, const Stream &stream, fr
 void Program::submit(const Stream &stream, frame &f, std::vector<sycl::event> &depends,
                      sycl::event &last) const {
     const bool may_leave = may_leave_queue(stream);
+    if (first_kept < n_brief) finish_builds(n_brief);
     if (may_leave) stream.flight->finish_launch(depends);
     const size_t start = run_at_once(stream, f, depends);
     if (start == steps.size()) return;
@@ -284,6 +291,7 @@ void Program::submit(const Stream &stream, frame &f, std::vector<sycl::event> &d
         const size_t launched = stream.flight->is_cpu ? end_of_launches(i, launches) : i;
         const size_t brief = launches || profile::is_on() ? i : end_of_brief(i);
         end = std::max({launched, brief, i + 1});
+        if (i <= first_kept && first_kept < end) finish_builds(end);
         if (end == i + 1) {
             last = submit_step(i, stream, f, depends, launches);
         } else if (end == launched) {

@@ -34,8 +34,10 @@ class Program {
     // Addresses by array.
     using arguments = std::vector<char *>;
 
+    // Before step `first_kept` all kernels are built, which the driver may refuse: it is the first
+    // that writes to memory that outlives a failed call.
     Program(const Engine &engine, std::vector<value> values, std::vector<step> steps,
-            size_t n_arguments, size_t arena_bytes, const py::object &owners);
+            size_t n_arguments, size_t arena_bytes, size_t first_kept, const py::object &owners);
 
     // oneDNN's memory objects of one call. Changing an address would affect an unfinished
     // execution, so a frame is reused only when its last call is complete.
@@ -48,6 +50,9 @@ class Program {
         bool leased;
         bool is_placed = false;  // whether addresses have been set
     };
+
+    // Waits for the kernels from a step on; throws `unimplemented`. Call without the GIL.
+    void finish_builds(size_t first = 0) const;
 
     // Call with the GIL before `submit`.
     void before_run(const Stream &stream, const std::vector<sycl::event> &depends);
@@ -66,6 +71,7 @@ class Program {
     const std::vector<step> steps;
     const size_t n_arguments;
     const size_t arena_bytes;
+    const size_t first_kept;
     const size_t array_bytes;  // total size of a call's arrays
     const py::object owners;   // primitives and memories
 

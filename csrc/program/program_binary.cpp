@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <memory>
 #include <sycl/backend/opencl.hpp>
 #include <type_traits>
@@ -163,6 +164,15 @@ sycl::kernel kernel_in(const program_bundle &bundle, const std::string &name) {
         owned(CL(clCreateKernel)(program.get(), name.c_str(), &status), CL(clReleaseKernel));
     check_cl(status, "clCreateKernel");
     return sycl::make_kernel<opencl>(kernel.get(), bundle.get_context());
+}
+
+bool has_groups_of(const sycl::kernel &kernel, size_t local) {
+    namespace info = sycl::info::kernel_device_specific;
+    const auto devices = kernel.get_context().get_devices();
+    return std::any_of(devices.begin(), devices.end(), [&](const sycl::device &device) {
+        const size_t own = kernel.get_info<info::compile_work_group_size>(device)[0];
+        return local <= kernel.get_info<info::work_group_size>(device) && (!own || own == local);
+    });
 }
 
 py::bytes program_binary(const py::object &program, const py::object &queue) {

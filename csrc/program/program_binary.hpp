@@ -20,6 +20,9 @@ program_bundle program_of_bytes(const sycl::queue &queue, const std::string &bin
 // The driver's binary for a device; empty if there is none.
 std::string bytes_of(const program_bundle &bundle, const sycl::device &device);
 sycl::kernel kernel_in(const program_bundle &bundle, const std::string &name);
+// Whether groups of a size can be launched: they may need too many registers, or the module has
+// another size.
+bool has_groups_of(const sycl::kernel &kernel, size_t local);
 
 // The driver's binary of a SyclProgram for a queue's device; empty if there is none.
 py::bytes program_binary(const py::object &program, const py::object &queue);

@@ -219,6 +219,13 @@ std::shared_ptr<const SpirvInterpreter> ProgramBuild::brief(size_t n_visited) {
     return is_brief ? interpreter : nullptr;
 }
 
+std::shared_ptr<const SpirvInterpreter> ProgramBuild::substitute() const {
+    if (options || chosen_interpretation() == interpretation::never || !queue.get_device().is_cpu())
+        return nullptr;
+    auto code = SpirvInterpreter::of(written);
+    return code && code->is_exact() ? code : nullptr;
+}
+
 const std::string &ProgramBuild::module() {
     if (written.empty())
         written = (py::isinstance<py::bytes>(source) ? source : source()).cast<std::string>();

@@ -43,6 +43,8 @@ class ProgramBuild : public std::enable_shared_from_this<ProgramBuild> {
     // The module's interpreter on a CPU; null if this many elements are left to a launch.
     // Call with the GIL.
     std::shared_ptr<const SpirvInterpreter> brief(size_t n_visited);
+    // What replaces a kernel that the driver refuses, if there is anything; once started.
+    std::shared_ptr<const SpirvInterpreter> substitute() const;
     // The variable SYCL_DNN_INTERPRET: the driver builds nothing that can be interpreted.
     static bool is_always_interpreted();
 

@@ -52,6 +52,7 @@ class SpirvInterpreter::Decoder {
     }
 
     void decode() {
+        if (words.size() < 5 || words[0] != 0x07230203) throw unsupported{};
         for (size_t i = 5; i < words.size();) {
             const size_t n = words[i] >> 16;
             if (!n || i + n > words.size()) throw unsupported{};

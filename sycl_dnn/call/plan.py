@@ -38,6 +38,7 @@ class BoundCall:
         """Bind the registers of a plan to the arrays of a call."""
         executable = self._executable = plan.executable
         self._queue, self._stream = placed.queue, placed.stream
+        executable.finish_builds()  # calls change the result of the last one
         registers = placed.registers(plan, submits=False)
         self._registers = registers
         for stage in executable.stages:

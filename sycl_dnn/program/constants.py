@@ -45,7 +45,7 @@ class Constants:
                 recipe, sources = _recipe(tensor, written)
                 number = _NUMBERS.setdefault(recipe, len(_NUMBERS))
                 self._slots.append((register, allocation.blank_of(tensor), number, sources))
-        self._segment = Segment(engine, steps, executable._registers)
+        self._segment = Segment(engine, steps, executable._registers, 0)
 
     def __bool__(self) -> bool:
         return bool(self._slots)

@@ -168,6 +168,7 @@ class Executable:
         self.saved = [self._registers[id(s)] for s in saved]
         self.stages = [self._stage(trace.engine, g, keeps_order) for g in groups]
         self._joined_before = _joins(groups)
+        self._first_change = self._find_first_change()
         #: Results allocated by calls over arrays, unless the caller passes a destination.
         self._by_arrays = set(self.results) - {r for r, _ in self.blanks}
         self._by_arrays -= set(range(self._n_arguments))
@@ -189,6 +190,27 @@ class Executable:
         self._single = None if self.captured or self.constants else self.only_segment
         #: Number of arrays passed by a call; captured ones follow.
         self.n_given = self._n_arguments - len(self.captured)
+
+    def _find_first_change(self) -> int:
+        """Return the first stage whose effects outlive a call in which a later one fails.
+
+        Until then programs may run while the driver builds kernels, which it may refuse. A program
+        at the end waits by itself.
+        """
+        last = len(self.stages) - 1
+        for number, stage in enumerate(self.stages):
+            if isinstance(stage, Segment):
+                is_change = stage.changes_kept and number < last
+            else:
+                is_change = not isinstance(stage, HostCall) or stage.writes_below(self._n_arguments)
+            if is_change:
+                return number
+        return last + 1
+
+    def finish_builds(self) -> None:
+        """Wait until the driver has built all kernels; raise if it refuses one."""
+        for program in self.programs:
+            program.finish_builds()
 
     def _kept_intermediates(self) -> Intermediates:
         """Return the arrays between stages, if each stage is a program or a call of NumPy.
@@ -258,7 +280,7 @@ class Executable:
         if isinstance(group, ArrayStep):
             return (writing_class(group) or ArrayCall)(group, self._registers)
         steps = group if keeps_order else freeing_early(group, self._registers)
-        return Segment(engine, steps, self._registers)
+        return Segment(engine, steps, self._registers, self._n_arguments)
 
     def run(
         self, queue: Any, stream: Any, arguments: list[Any], kind: Any,
@@ -294,8 +316,15 @@ class Executable:
 
     def _run_over(self, registers: list[Any], queue: Any, stream: Any, outs: Any) -> Any:
         stages = [partial(s.run, registers, queue, stream) for s in self.stages]
+        first = 0 if outs else self._first_change
+        if first < len(stages):
+            stages[first] = partial(self._run_after_builds, stages[first])
         changed = [registers[r] for r in self._changed]
         return self.submit(stream, stages, [*(outs or {}).values(), *changed])
+
+    def _run_after_builds(self, stage: Callable[[], Any]) -> Any:
+        self.finish_builds()
+        return stage()
 
     def submit(self, stream: Any, stages: Sequence[Callable[[], Any]], written: Any = ()) -> Any:
         """Run the stages in order; then record their writes, which others may read.

@@ -259,9 +259,14 @@ def _memory_in_layout(tensor: Tensor) -> Any:
 
 
 class Segment:
-    """A sequence of primitives compiled into one ``_core.Program`` over registers."""
+    """A sequence of primitives compiled into one ``_core.Program`` over registers.
 
-    def __init__(self, engine: Any, steps: list[Step], registers: dict[int, int]) -> None:
+    The first ``n_kept`` registers have arrays that outlive a call that fails.
+    """
+
+    def __init__(
+        self, engine: Any, steps: list[Step], registers: dict[int, int], n_kept: int
+    ) -> None:
         #: Registers of the program's arrays, in order.
         self.reads: list[int] = []
         self._places: dict[int, int] = {}
@@ -270,13 +275,23 @@ class Segment:
         self._index: dict[tuple[Any, ...], int] = {}
         self._arena = Arena(steps, registers)
         rows = [self._row(i, step) for i, step in enumerate(steps)]
+        writes = (i for i, step in enumerate(steps) if self._writes_kept(step, n_kept))
+        first_kept = next(writes, len(steps))
+        #: Whether it changes something that outlives a call that fails.
+        self.changes_kept = first_kept < len(steps)
         self.program = _core.Program(
-            engine, self._values, rows, len(self.reads), self._arena.nbytes
+            engine, self._values, rows, len(self.reads), self._arena.nbytes, first_kept
         )
 
     def run(self, registers: list[Any], queue: Any, stream: Any) -> Any:
         """Submit the program on the arrays in ``registers``; return the event."""
         return self.program.run(stream, [registers[r] for r in self.reads])
+
+    def _writes_kept(self, step: Step, n_kept: int) -> bool:
+        written = [t.storage for t in step.outputs.values()]
+        return any(
+            s.memory is not None or self._registers.get(id(s), n_kept) < n_kept for s in written
+        )
 
     def _row(self, index: int, step: Step) -> tuple[Any, list[tuple[int, int]]]:
         tensors = {**step.inputs, **step.outputs}

@@ -32,6 +32,10 @@ class WritingCall:
     def allocate(self, registers: list[Any], queue: Any) -> None:
         """Do nothing: the results are already allocated."""
 
+    def writes_below(self, register: int) -> bool:
+        """Whether it writes to a register before this one."""
+        return any(r < register for r, _ in self._writes)
+
     def _places(self, registers: list[Any]) -> list[list[tuple[Any, int]]]:
         pairs = (self._reads, self._writes)
         return [[_place(registers[r], offset) for r, offset in rows] for rows in pairs]

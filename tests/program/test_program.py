@@ -86,7 +86,7 @@ def test_a_program_has_each_view_once(trace, value):
     row = a.view((1, 64), (64, 1), 64)
     target = b.view((1, 64), (64, 1), 64)
     steps = [copy(trace, x, a), copy(trace, row, target), copy(trace, row, target)]
-    segment = Segment(trace.engine, steps, {id(x.storage): 0, id(b.storage): 1})
+    segment = Segment(trace.engine, steps, {id(x.storage): 0, id(b.storage): 1}, 1)
     assert segment.reads == [0, 1]
     kinds = [(kind, place, offset) for kind, place, offset, _ in segment._values]
     assert kinds == [("array", 0, 0), ("arena", 0, 0), ("arena", 0, 256), ("array", 1, 256)]
