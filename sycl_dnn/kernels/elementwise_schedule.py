@@ -57,6 +57,11 @@ class Schedule(NamedTuple):
         return -1
 
     @property
+    def has_span(self) -> bool:
+        """Whether launches pass a span of columns: never."""
+        return False
+
+    @property
     def part(self) -> int:
         """The axis that counts parts of another one: none."""
         return -1

@@ -26,7 +26,7 @@ def array_types(
 def n_numbers(form: AnyForm) -> int:
     """Return the number of scalar arguments of a kernel."""
     n_strides = sum(kinds.count("n") for kinds in form.classes)
-    n_sizes = len(form.classes[0]) + (form.schedule.part >= 0)
+    n_sizes = len(form.classes[0]) + (form.schedule.part >= 0) + form.schedule.has_span
     n_others = form.expression.n_passed + 2 * form.expression.n_indices + 2 * form.schedule.has_run
     return 2 + n_sizes + n_strides + n_others
 
@@ -43,8 +43,9 @@ class ExpressionKernel(abc.ABC):
     """The code generator of a kernel, or of a part of one.
 
     Its parameters: inputs, sources, any others, results; what each group computes, how many units
-    there are, the whole size of an axis that is in parts, the sizes of the axes, strides of class
-    n, numbers of the expression, size and stride of each indexed axis, the ends of a run.
+    there are, the whole size of an axis that is in parts, the span of columns of a group, the sizes
+    of the axes, strides of class n, numbers of the expression, size and stride of each indexed
+    axis, the ends of a run.
 
     Parameters
     ----------
@@ -76,6 +77,7 @@ class ExpressionKernel(abc.ABC):
         arrays, supply = parameters[: len(types)], iter(parameters[len(types) :])
         self._each, self._n_units = next(supply), next(supply)
         self._total = next(supply) if form.schedule.part >= 0 else None
+        self._span = next(supply) if form.schedule.has_span else None
         self._sizes = [next(supply) for _ in form.classes[0]]
         known = {"t": kernel.constant(1, "i32")}
         strides = [

@@ -37,9 +37,9 @@ class ReductionSchedule(NamedTuple):
         Vectors, or rows of vectors, whose sum is not compensated; sums of blocks are. 0 if there is
         one block.
     span : int
-        Maximum number of elements along a kept vectorized axis that a group reads in the order of
-        memory, some rows at a time, with their states in local memory; 0 for ``step`` of them, in
-        registers.
+        Number of elements along a kept vectorized axis that a group reads in the order of memory,
+        some rows at a time, with their states in local memory; 0 for ``step`` of them, in
+        registers. In a form the maximum: launches pass theirs.
     n_rows : int
         Rows of a span that are read at a time; or, along a reduced axis, short rows of a block, 0
         for blocks of vectors of one row.
@@ -66,6 +66,11 @@ class ReductionSchedule(NamedTuple):
     def has_run(self) -> bool:
         """Whether a run of gathered neighbors is apart: never."""
         return False
+
+    @property
+    def has_span(self) -> bool:
+        """Whether launches pass a span."""
+        return self.span > 0
 
     @property
     def step(self) -> int:

@@ -163,7 +163,8 @@ class ReductionWriter(KeptPoints):
         Yield the place of the state of each vector, and the first coordinate of its elements.
         """
         k, schedule = self._kernel, self._schedule
-        stop = self._added(start, self._constant(schedule.span))
+        assert self._span is not None
+        stop = self._added(start, self._span)
         stop = k.call("min", stop, self._sizes[schedule.lanes])
         with k.loop(start, stop, self._constant(schedule.step)) as at:
             first = k.call("sub", at, start)

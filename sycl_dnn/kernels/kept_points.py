@@ -43,9 +43,10 @@ class KeptPoints(ExpressionKernel):
         """Generate the loop over units: points of the kept axes, or vectors of points."""
         k, schedule = self._kernel, self._schedule
         axes = [a for a, kind in enumerate(self._kinds) if kind == "k" and a != schedule.lanes]
-        sizes, unit = [self._sizes[axis] for axis in axes], self._constant(schedule.unit)
+        sizes = [self._sizes[axis] for axis in axes]
+        unit = self._span or self._constant(schedule.unit)
         if not self._is_rows:
-            before = self._constant(schedule.unit - 1)
+            before = k.call("sub", unit, self._constant(1))
             sizes.append(k.call("div", self._added(self._sizes[schedule.lanes], before), unit))
         with unit_loop(k, first, last, sizes) as places:
             start = None if self._is_rows else k.call("mul", places[-1], unit)
@@ -59,7 +60,7 @@ class KeptPoints(ExpressionKernel):
         )
         self._axes.locate(coordinates)
         point_scope = Scope(self._arrays, self._axes).moved(coordinates)
-        if start is not None and self._schedule.span:
+        if start is not None and self._span is not None:
             self._at_span(point_scope, start)
             return
         places = [None] if start is None else self._lanes(start)

@@ -36,6 +36,32 @@ def read_through(node: Node) -> tuple[Node, ...]:
     return node.inputs[1:] if node.operation.name == "gather" else node.inputs
 
 
+def _ordered(node: Node, ends: Container[Node]) -> tuple[Node, ...]:
+    """Return the fused inputs; those of sums and products in an order of what they compute.
+
+    ``x + f(y)`` and ``f(y) + x`` are one kernel, and have the same bits.
+    """
+    inputs = read_through(node)
+    if node.operation.name not in _COMMUTATIVE or len(inputs) < 2:
+        return inputs
+    a, b = inputs
+    return (a, b) if _kinds(a, ends) <= _kinds(b, ends) else (b, a)
+
+
+_COMMUTATIVE = ("add", "mul")
+
+
+def _kinds(node: Node, ends: Container[Node]) -> list[str]:
+    """Return what computes a node, and its fused inputs."""
+    before = () if node in ends else read_through(node)
+    return [_kind(n, ends) for n in (node, *before)]
+
+
+def _kind(node: Node, ends: Container[Node]) -> str:
+    """Return the operation of a node; before all, what is in memory."""
+    return "" if node in ends else node.operation.name
+
+
 class Reads(NamedTuple):
     """The inputs of a set of nodes.
 
@@ -70,7 +96,7 @@ def reads_of(results: Sequence[Node], inputs: Container[Node]) -> Reads:
             reads.gathers.append(node)
         elif node.operation.name == "iota":
             reads.places.append(node)
-        stack.extend(reversed(read_through(node)))
+        stack.extend(reversed(_ordered(node, inputs)))
     return reads
 
 
@@ -80,16 +106,17 @@ def expression_of(results: Sequence[Node], inputs: Sequence[Node]) -> Expression
     All in between are element-wise, or reductions or scans along the same axes.
     """
     reads = reads_of(results, inputs)
+    ends = set(inputs)
     numbers: dict[Node, int] = {node: i for i, node in enumerate(inputs)}
     sources = {node: i for i, node in enumerate(reads.gathers)}
     places = {node: i for i, node in enumerate(reads.places)}
     terms: list[Term] = []
-    for node in _in_order(results, numbers):
+    for node in _in_order(results, ends):
         name = node.operation.name
         if name == "broadcast_to":
             numbers[node] = numbers[node.inputs[0]]
             continue
-        operands = tuple([numbers[operand] for operand in read_through(node)])
+        operands = tuple([numbers[operand] for operand in _ordered(node, ends)])
         numbers[node] = len(inputs) + len(terms)
         terms.append(Term(name, node.dtype, operands, _attributes(node, sources, places)))
     expression = Expression(
@@ -112,7 +139,7 @@ def _in_order(results: Sequence[Node], ends: Container[Node]) -> Iterator[Node]:
     stack = list(reversed(results))
     while stack:
         node = stack[-1]
-        before = [n for n in read_through(node) if n not in ends and n not in yielded]
+        before = [n for n in _ordered(node, ends) if n not in ends and n not in yielded]
         if before and node not in ends and node not in yielded:
             stack.extend(reversed(before))
             continue

@@ -196,16 +196,19 @@ def in_memory_order(
     reduced = [axis for axis, kind in enumerate(grid.kinds) if kind == "r"]
     is_dense = all(along[lanes] in (0, 1) for along in grid.strides)
     has_rows = grid.sizes[reduced[-1]] >= _MANY_ROWS and size > schedule.step
-    span = min(_SPAN, _MAX_STATES // bytes_of_states(expression) // schedule.step * schedule.step)
+    span = _longest_span(expression, schedule)
     if not (is_far_apart(grid, schedule) and is_dense and has_rows and span):
         return schedule
     n_shares = -(-n_processors // (grid.count("k") // size))
     if n_shares > 1 and math.prod(grid.sizes) <= _SHARED_COLUMNS:
-        # One of 16 lengths, each with its own kernel.
         span = min(span, -(-size // (n_shares * schedule.step)) * schedule.step)
     of_inputs = grid.strides[: len(expression.inputs)]
     n_streams = sum(any(along[axis] for axis in reduced) for along in of_inputs)
     return schedule._replace(span=span, n_rows=max(_STREAMS // max(n_streams, 1), _FEWEST_ROWS))
+
+
+def _longest_span(expression: Expression, schedule: ReductionSchedule) -> int:
+    return min(_SPAN, _MAX_STATES // bytes_of_states(expression) // schedule.step * schedule.step)
 
 
 def n_parts_of(
@@ -359,8 +362,12 @@ def planned(
         if kind == "n"
     ]
     total_size = [total] if schedule.part >= 0 else []
+    span = [schedule.span] if schedule.has_span else []
+    if span:
+        longest = max(schedule.span, _longest_span(expression, schedule))
+        schedule = schedule._replace(span=longest)
     expression, passed = with_passed_numbers(expression)
-    numbers = [share, n_units, *total_size, *grid.sizes, *strides, *passed]
+    numbers = [share, n_units, *total_size, *span, *grid.sizes, *strides, *passed]
     n_parts = grid.sizes[schedule.part] if schedule.part >= 0 else 1
     form = ReductionForm(expression, grid.kinds, classes, schedule)
     return Plan(form, numbers, -(-n_units // share), n_parts)

@@ -136,6 +136,19 @@ def test_new_shapes_need_no_compiler(on_queue):
     assert len(building._made) == known
 
 
+def test_sums_and_products_in_other_orders_are_the_same_kernel(on_queue):
+    x, y = (on_queue(_numbers((70, 90), "float32")) for _ in range(2))
+    functions = [
+        lambda x, y: F.relu(x + F.exp(y)) * F.exp(y),
+        lambda x, y: F.exp(y) * F.relu(F.exp(y) + x),
+        lambda x, y: F.relu(F.exp(y) + x) * F.exp(y),
+    ]
+    compiled = [sycl_dnn.compile(f) for f in functions]
+    assert len({f.explain(x, y).parts[0].row for f in compiled}) == 1
+    first, *others = [f(x, y).asnumpy() for f in compiled]
+    assert all((y == first).all() for y in others)
+
+
 @pytest.mark.parametrize(
     ("sizes", "strides", "wanted"),
     [

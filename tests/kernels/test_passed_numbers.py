@@ -56,6 +56,12 @@ def test_other_scales_are_the_same_kernel(function, queue):
     assert all(other == first for other in others)
 
 
+def test_means_of_other_sizes_are_the_same_kernel(queue):
+    first, *others = [kernels_of(lambda x: F.mean(x, 1), normal(queue, 90, n)) for n in (144, 256)]
+    assert first
+    assert all(other == first for other in others)
+
+
 def test_random_numbers_of_other_shapes_are_the_same_kernel(queue):
     names = set()
     for shape in ((40, 50, 6), (900, 70), (60_000,)):
@@ -68,7 +74,7 @@ def number(value, dtype="int64"):
     return Term("number", dtype, (), (("value", value), ("dtype", dtype)))
 
 
-def test_divisors_and_large_numbers_stay_constants():
+def test_divisors_of_integers_and_large_numbers_stay_constants():
     """Division by a constant is a multiplication; launches pass 32 bits."""
     terms = (
         Term("iota", "int64", (), (("place", 0),)),

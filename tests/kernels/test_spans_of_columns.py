@@ -47,6 +47,15 @@ def test_processors_share_the_columns_of_what_caches_hold():
     assert chosen((3, 4096, 192), "krk", n_processors=6).span == 128
 
 
+def test_other_spans_are_the_same_kernel(on_queue, drawn):
+    function, names = sycl_dnn.compile(lambda x: F.sum(x, 0)), set()
+    for n in (768, 512, 777):
+        x = on_queue(drawn((4096, n)))
+        np.testing.assert_array_equal(function(x).asnumpy(), x.asnumpy().sum(0))
+        names |= {part.row for part in function.explain(x).parts}
+    assert len(names) == 1
+
+
 def test_few_rows_of_several_arrays_are_read_at_a_time():
     n_rows = [chosen((4096, 768), "rk", n).n_rows for n in (1, 2, 3, 9)]
     assert n_rows == [16, 8, 5, 4]
