@@ -26,6 +26,8 @@ from sycl_dnn.trace.values import Tensor
 
 #: Rows of a tile.
 TILE = 16
+#: Rows that are rearranged at a time, a multiple of ``TILE``.
+_AT_ONCE = 1024
 #: The type of the blocks, by the type of the tiles.
 TILED = {f"{kind} in tiles": kind for kind in ("Q4_0", "Q4_1", "Q8_0", "Q4_K", "Q5_K", "Q6_K")}
 #: Maximum number of elements of the other matrix in private memory.
@@ -235,14 +237,13 @@ __kernel void tiled_columns(__global const uchar *w, __global element *y, int n,
 
 
 def in_tiles(data: Any, kind: str) -> Any:
-    """Return the rows (n, bytes) of a NumPy array in tiles, in the same shape."""
-    half = BLOCKS[kind].n_bytes // 2
-    units = (
-        np.ascontiguousarray(data)
-        .view(np.uint16)
-        .reshape(-1, TILE, data.shape[1] // 2 // half, half)
-    )
-    return np.ascontiguousarray(units.transpose(0, 2, 3, 1)).view(np.uint8).reshape(data.shape)
+    """Return the rows (n, bytes) of a NumPy array in tiles, in the same shape and memory."""
+    data, half = np.ascontiguousarray(data), BLOCKS[kind].n_bytes // 2
+    for first in range(0, len(data), _AT_ONCE):
+        part = data[first : first + _AT_ONCE]
+        units = part.view(np.uint16).reshape(-1, TILE, data.shape[1] // 2 // half, half)
+        part[:] = units.transpose(0, 2, 3, 1).copy().view(np.uint8).reshape(part.shape)
+    return data
 
 
 def _kernels(data: Tensor, kind: str, dtype: str, source: str, macros: Sequence[str]) -> Kernels:

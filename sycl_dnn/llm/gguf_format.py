@@ -6,10 +6,13 @@ from __future__ import annotations
 import math
 import mmap
 import struct
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from sycl_dnn.llm.temporaries import read_array, temporary
 
 #: NumPy dtypes of field types; 8 is a string, 9 an array.
 _NUMBERS = {0: "u1", 1: "i1", 2: "u2", 3: "i2", 4: "u4", 5: "i4", 6: "f4", 7: "?", 10: "u8",
@@ -29,6 +32,23 @@ class StoredTensor(NamedTuple):
     offset: int
 
 
+class StoredStrings:
+    """Strings of a field, decoded at each iteration: a vocabulary is large."""
+
+    def __init__(self, data: mmap.mmap, start: int, count: int) -> None:
+        self._bytes, self._start, self._count = data, start, count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[str]:
+        end = self._start
+        for _ in range(self._count):
+            (size,) = struct.unpack_from("<Q", self._bytes, end)
+            start, end = end + 8, end + 8 + size
+            yield self._bytes[start:end].decode()
+
+
 class GgufReader:
     """The fields and tensors of a file.
 
@@ -43,7 +63,7 @@ class GgufReader:
 
     Attributes
     ----------
-    fields : dict of str to number, bool, str or list
+    fields : dict of str to number, bool, str, list of numbers or StoredStrings
     tensors : dict of str to StoredTensor
 
     Notes
@@ -115,7 +135,10 @@ class GgufReader:
             return np.frombuffer(self._bytes, dtype, count, start).tolist()
         if element_kind != _STRING:
             raise self._damaged(f"an array has elements of the type {element_kind}")
-        return [self._string() for _ in range(count)]
+        strings = StoredStrings(self._bytes, self._at, count)
+        for _ in range(count):
+            self._string()
+        return strings
 
     def blocks(self, name: str) -> tuple[Any, Any]:
         """Return the bytes of a tensor, (blocks, bytes of one), and their type.
@@ -137,9 +160,7 @@ class GgufReader:
         size, start = total // n_elements * n_bytes, self._start + offset
         if total % n_elements or not 0 <= size <= len(self._bytes) - start:
             raise self._damaged(f"{name} of shape {shape} is not inside")
-        # Read rather than mapped: mapped pages would stay in memory beside the decoded array.
-        raw = np.fromfile(self._path, np.uint8, size, offset=start)
-        return raw.reshape(-1, n_bytes), kind
+        return read_array(self._path, start, (size // n_bytes, n_bytes), np.uint8), kind
 
     def read(self, name: str) -> Any:
         """Return a tensor as NumPy's float32.
@@ -156,7 +177,7 @@ class GgufReader:
         if kind == gguf.GGMLQuantizationType.F32:
             return raw.view("<f4").reshape(shape)
         n_elements, _ = gguf.GGML_QUANT_SIZES[kind]
-        values = np.empty((len(raw), n_elements), np.float32)
+        values = temporary((len(raw), n_elements), np.float32)
         step = max(_AT_ONCE // n_elements, 1)
         for i in range(0, len(raw), step):
             try:

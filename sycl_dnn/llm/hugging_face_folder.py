@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import numpy as np
 from sycl_dnn.kernels.packed_blocks import BLOCKS
 from sycl_dnn.llm.architectures import Config
 from sycl_dnn.llm.packed_matrices import PackedMatrix
+from sycl_dnn.llm.temporaries import read_array, temporary
 from sycl_dnn.llm.tokenization import Tokenizer
 
 #: Supported safetensors dtypes.
@@ -53,9 +53,12 @@ class Folder:
             It is missing, or has an unexpected shape or type.
         """
         stored, dtype = self._stored(name, shape)
+        values = temporary(shape, np.float32)
         if dtype == "BF16":
-            return (stored.astype(np.uint32) << 16).view(np.float32)
-        return stored.astype(np.float32)
+            np.left_shift(stored, 16, out=values.view(np.uint32), dtype=np.uint32)
+        else:
+            values[...] = stored
+        return values
 
     def packed(self, name: str, shape: tuple[int, ...]) -> PackedMatrix | None:
         """Return a matrix of 16-bit numbers as stored, (outputs, bytes); None for other types."""
@@ -80,9 +83,7 @@ class Folder:
         if dtype not in _DTYPES:
             supported = ", ".join(_DTYPES)
             raise ValueError(f"llm: {name} must be of type {supported}, got {dtype} in {file}")
-        # Read rather than mapped: mapped pages would stay in memory beside the converted array.
-        stored = np.fromfile(file, _DTYPES[dtype], math.prod(shape), offset=start)
-        return stored.reshape(shape), dtype
+        return read_array(file, start, shape, _DTYPES[dtype]), dtype
 
     def tokenizer(self) -> Tokenizer | None:
         """Return the tokenizer; None if the folder has none."""

@@ -72,9 +72,10 @@ def load(
     if isinstance(device, str) or device is None:
         device = sycl_dnn.default_queue(device)
     file: Folder | GgufFile = Folder(path) if path.is_dir() else GgufFile(path)
+    # The tokenizer first: the memory for building it is free again when the weights arrive.
+    tokenizer = file.tokenizer()
     module = Decoder(file.config, _Placed(file, dtype, device))
-    module.eval()
-    return LanguageModel(module, file.tokenizer(), device)
+    return LanguageModel(module.eval(), tokenizer, device)
 
 
 def _check_libraries() -> None:

@@ -13,13 +13,14 @@ from sycl_dnn import functional as F
 from sycl_dnn.call.operation import operation
 from sycl_dnn.llm.layer_norms import RMSNorm, Weights, activated
 from sycl_dnn.llm.packed_matrices import PackedMatrix, looked_up, packed_linears
+from sycl_dnn.llm.temporaries import temporary
 from sycl_dnn.nn.module import Module
 from sycl_dnn.trace.values import Tensor
 
 #: Maximum number of rows for which projections are joined: beyond, splitting costs more.
 _FEW_ROWS = 16
-
-
+#: Rows of a matrix that are quantized at a time: temporaries stay small.
+_ROWS_AT_ONCE = 1024
 #: Steps of the low part of a row per step of the high part.
 _STEPS = 254
 
@@ -201,9 +202,12 @@ def _add_matrix(module: Module, weight: Any) -> None:
 
 def to_int8(values: Any, device: Any) -> Any:
     """Quantize a NumPy matrix to int8 with one scale per row."""
-    values = np.asarray(values, np.float32)
-    scale = np.maximum(np.abs(values).max(1) / 127, np.float32(2.0**-120))
-    data = np.rint(values / scale[:, None]).astype(np.int8)
+    data, scale = temporary(values.shape, np.int8), np.empty(len(values), np.float32)
+    for first in range(0, len(values), _ROWS_AT_ONCE):
+        part = slice(first, first + _ROWS_AT_ONCE)
+        rows = np.asarray(values[part], np.float32)
+        scale[part] = np.maximum(np.abs(rows).max(1) / 127, np.float32(2.0**-120))
+        data[part] = np.rint(rows / scale[part, None])
     return F.QuantizedTensor(
         F.asarray(data, sycl_queue=device), F.asarray(scale, sycl_queue=device), None, 0
     )

@@ -75,7 +75,7 @@ class Tokenizer:
         if kind not in builders:
             supported = ", ".join(builders)
             raise ValueError(f"llm: the tokenizer must be one of {supported}, got {kind!r}")
-        tokens: Sequence[str] = fields["tokenizer.ggml.tokens"]
+        tokens: Sequence[str] = list(fields["tokenizer.ggml.tokens"])
         try:
             inner = builders[kind](fields, tokens)
         except ValueError:
@@ -193,7 +193,11 @@ def _of_bytes(fields: Mapping[str, Any], tokens: Sequence[str]) -> Any:
         raise ValueError(
             f"llm: tokenizer.ggml.pre must be one of {', '.join(_SPLITS)}, got {name!r}"
         )
-    merges = [tuple(m.split(" ", 1)) for m in fields.get("tokenizer.ggml.merges", ())]
+    own = {t: t for t in tokens}  # merges of these strings need a third of the memory
+    merges = [
+        tuple(own.get(part, part) for part in merge.split(" ", 1))
+        for merge in fields.get("tokenizer.ggml.merges", ())
+    ]
     tokenizer = tokenizers.Tokenizer(models.BPE(
         {t: i for i, t in enumerate(tokens)}, merges,
         ignore_merges=name in ("llama-bpe", "llama3", "llama-v3"),

@@ -2,6 +2,9 @@
 """Models from folders and GGUF files: values, dtypes, and what is refused."""
 
 import json
+import os
+import subprocess
+import sys
 
 import dpnp
 import gguf
@@ -10,13 +13,14 @@ import pytest
 import safetensors
 from gguf_files import write_gguf
 from safetensors.numpy import load_file, save_file
-from small_language_models import CONFIG, decoder, write_folder
+from small_language_models import CONFIG, decoder, vocabulary, write_folder
 
 import sycl_dnn
 from sycl_dnn import llm
 from sycl_dnn.llm.gguf_file import GgufFile
 from sycl_dnn.llm.gguf_format import GgufReader
 from sycl_dnn.llm.hugging_face_folder import Folder
+from sycl_dnn.llm.temporaries import read_array
 
 IDS = dpnp.asarray([[5, 6, 7, 30, 40, 50, 60]], dtype="i4")
 
@@ -166,7 +170,48 @@ def test_blocks_are_exact(tmp_path, kind, count, of_block):
     np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5)
 
 
+_GROWTH = """
+import sys
+import dpnp, gguf, jinja2, safetensors, tokenizers
+from sycl_dnn import functional as F, llm
+
+def own(name):
+    return next(int(l.split()[1]) for l in open("/proc/self/status") if l.startswith(name)) * 1024
+
+llm.load(sys.argv[1], dtype="stored")  # libraries and drivers
+open("/proc/self/clear_refs", "w").write("5")
+before = own("VmRSS")
+lm = llm.load(sys.argv[2], dtype="stored")
+print(own("VmHWM") - before)
+"""
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/clear_refs"), reason="memory is read from /proc")
+def test_loading_needs_little_more_than_the_file(tmp_path, file):
+    config = {**CONFIG, "vocab_size": 49152, "hidden_size": 512, "intermediate_size": 1536}
+    large = write_gguf(
+        tmp_path / "large.gguf", gguf.GGMLQuantizationType.Q8_0,
+        config=config | {"num_hidden_layers": 8},
+    )  # fmt: skip
+    command = [sys.executable, "-c", _GROWTH, file, large]
+    grown = int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    # Two matrices are a third of the file each; the last one is in memory twice for a moment.
+    assert grown < 1.6 * large.stat().st_size
+
+
+def test_a_field_of_strings_is_read_again_at_each_iteration(file):
+    tokens = GgufReader(file).fields["tokenizer.ggml.tokens"]
+    assert list(tokens) == list(tokens) == vocabulary()
+    assert len(tokens) == 96
+
+
 # --- What is refused
+
+
+def test_a_file_that_became_shorter_is_refused(tmp_path):
+    (tmp_path / "x").write_bytes(bytes(10))
+    with pytest.raises(ValueError, match="ends within a tensor"):
+        read_array(tmp_path / "x", 4, (2,), np.float32)
 
 
 def test_a_missing_file_is_named(tmp_path):

@@ -111,6 +111,12 @@ def test_matrices_of_whole_tiles_are_tiled(kind):
     assert PackedMatrix(raw[:24], kind).for_cpu().kind == kind
 
 
+def test_many_rows_are_tiled_in_parts():
+    raw = np.random.default_rng(0).integers(0, 256, (2 * 1024 + 48, 68), dtype=np.uint8)
+    tiles = [in_tiles(raw[i : i + 16].copy(), "Q8_0") for i in range(0, len(raw), 16)]
+    np.testing.assert_array_equal(in_tiles(raw, "Q8_0"), np.concatenate(tiles))
+
+
 @pytest.mark.parametrize("kind", ["Q8_0", "Q8_0 in tiles"])
 @pytest.mark.parametrize("rows", [2, 20])
 @pytest.mark.sweep(2)

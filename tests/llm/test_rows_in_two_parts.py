@@ -49,6 +49,14 @@ def test_products_have_the_error_of_the_weights_only(queue):
     assert error < 1e-4 * np.abs(x @ w.T).max()
 
 
+def test_matrices_are_quantized_in_parts_of_rows(queue):
+    w = rows(2500, 8)
+    q = to_int8(w, queue)
+    scale = np.abs(w).max(1, keepdims=True) / 127
+    np.testing.assert_allclose(dpnp.asnumpy(q.scale), scale[:, 0], rtol=1e-6, atol=1e-30)
+    assert np.abs(dpnp.asnumpy(q.data) * scale - w).max() <= 0.501 * scale.max()
+
+
 @pytest.mark.parametrize("strange", [np.nan, np.inf])
 @pytest.mark.parametrize("at", [3, 18])
 def test_nonfinite_rows_give_nan(queue, strange, at):
