@@ -75,7 +75,8 @@ def load(
     # The tokenizer first: the memory for building it is free again when the weights arrive.
     tokenizer = file.tokenizer()
     module = Decoder(file.config, _Placed(file, dtype, device))
-    return LanguageModel(module.eval(), tokenizer, device)
+    module.eval()
+    return LanguageModel(module, tokenizer, device)
 
 
 def _check_libraries() -> None:

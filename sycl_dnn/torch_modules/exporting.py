@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import contextlib
+import operator
 import re
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -123,14 +124,14 @@ def exported(
         try:
             with _Whole():
                 program = torch.export.export(module, args, **options)
-            _keep_whole(program.graph_module)
+            _keep_whole(program.graph_module, set(program.graph_signature.inputs_to_buffers))
             return program.run_decompositions({})
         except Exception as error:
             raise RuntimeError(_refusal(module, error, is_training)) from error
 
 
-def _keep_whole(root: Any) -> None:
-    """Replace operators that torch would decompose, and mark results computed under ``no_grad``."""
+def _keep_whole(root: Any, buffers: set[str]) -> None:
+    """Replace operators that torch would decompose, and mark what is computed under ``no_grad``."""
     for graph_module in root.modules():
         if not isinstance(graph_module, torch.fx.GraphModule):
             continue
@@ -142,7 +143,10 @@ def _keep_whole(root: Any) -> None:
             elif node.target in _IN_PLACE:
                 _write_after(graph, node)
             elif getattr(node.target, "_name", "") == "wrap_with_set_grad_enabled":
-                _mark_constants(graph, node)
+                _mark_constants(graph, node, buffers if graph_module is root else set())
+        detached = [n for n in graph.nodes if n.target is _ATEN.detach.default]
+        for node, base in _writes(graph, detached):
+            _keep_gradient(graph, node, base.args[0], base.args[0].name in buffers)
         graph_module.recompile()
 
 
@@ -154,14 +158,62 @@ def _write_after(graph: Any, node: Any) -> None:
     node.target, node.args = _ATEN.copy_.default, (node.args[0], replacement)
 
 
-def _mark_constants(graph: Any, node: Any) -> None:
+def _mark_constants(graph: Any, node: Any, buffers: set[str]) -> None:
+    """Mark the results of a region, and keep the gradients of what it writes to."""
     if node.args[0]:
         return
+    region, inputs = getattr(graph.owning_module, node.args[1].target).graph, node.args[2:]
+    outer = dict(zip((n for n in region.nodes if n.op == "placeholder"), inputs, strict=True))
+    for tensor in dict.fromkeys(outer[base] for _, base in _writes(region, outer)):
+        _keep_gradient(graph, node, tensor, tensor.name in buffers)
+    results = region.output_node().args[0]
     for user in list(node.users):
+        result = results[user.args[1]]
+        while getattr(result.target, "_schema", None) and result.target._schema.is_mutable:
+            result = result.args[0]  # what an in-place operator returns is its argument
+        if result in outer:
+            user.replace_all_uses_with(outer[result])
+            continue
         with graph.inserting_after(user):
             constant = graph.call_function(_OPS.constant.default, (user,))
             constant.meta = dict(user.meta)
             user.replace_all_uses_with(constant, lambda n, constant=constant: n is not constant)
+
+
+def _writes(graph: Any, roots: Iterable[Any]) -> list[tuple[Any, Any]]:
+    """Return each node that writes to one of the roots, itself or through views, with the root."""
+    bases, writes = {root: root for root in roots}, []
+    for node in graph.nodes:
+        schema = getattr(node.target, "_schema", None)
+        for argument, value in zip(schema.arguments if schema else (), node.args, strict=False):
+            base = bases.get(value) if isinstance(value, torch.fx.Node) else None
+            if base is not None and argument.alias_info is not None:
+                bases.setdefault(node, base)
+                if argument.alias_info.is_write and node.target is not _ATEN.detach_.default:
+                    writes.append((node, base))
+        if node.target is operator.getitem and node.args[0] in bases:
+            bases[node] = bases[node.args[0]]  # one of several views
+    return writes
+
+
+def _keep_gradient(graph: Any, node: Any, tensor: Any, is_buffer: bool) -> None:
+    """Let a write that gradients do not see leave the gradient of a tensor as it was before."""
+    if not tensor.meta["val"].is_floating_point():
+        return
+
+    def call(function: Any, *args: Any) -> Any:
+        result = graph.call_function(function, args)
+        result.meta = dict(tensor.meta)
+        return result
+
+    with graph.inserting_before(node):
+        old = None if is_buffer else call(_ATEN.clone.default, tensor)
+    with graph.inserting_before(node.next):
+        value = call(_OPS.constant.default, tensor)
+        if old is not None:
+            nothing = call(_ATEN.sub.Tensor, old, call(_OPS.constant.default, old))
+            value = call(_ATEN.add.Tensor, value, nothing)
+        call(_ATEN.copy_.default, tensor, value)
 
 
 def composed(program: Any, missing: dict[Any, str]) -> Any:

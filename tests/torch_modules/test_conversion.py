@@ -363,6 +363,73 @@ def test_results_of_no_grad_are_constants():
     assert sycl_dnn.grad(result)(F.ones(3)).tolist() == [4, 4, 4]
 
 
+def _written_in_place(z):
+    with torch.no_grad():
+        z.mul_(2).clamp_(max=1.5)
+        z[:, 0] = z[:, 1] * 3
+    return z.sin()
+
+
+def _written_through_views(z):
+    view = z.view(2, 2, 3)
+    with torch.no_grad():
+        first, second = view.chunk(2, 0)
+        second.add_(first * 2)
+    return z.exp() + view.flatten(0, 1)
+
+
+def _returned_from_a_block(z):
+    with torch.no_grad():
+        y = z.mul_(2)
+    return y.sin() * z
+
+
+def _written_twice(z):
+    y = torch.zeros_like(z)
+    y[1:] = z[1:] * 2
+    with torch.no_grad():
+        y[:2] = z[:2] * 5
+    return y * y
+
+
+def _detached(z):
+    part = z.detach()[1:]
+    part[:, 0] = 0
+    part += 1
+    return z.tanh()
+
+
+@pytest.mark.parametrize("f", [
+    _written_in_place, _written_through_views, _returned_from_a_block, _written_twice, _detached,
+])  # fmt: skip
+def test_writes_without_gradients_leave_gradients_as_they_were(f):
+    x = torch.randn(4, 3, requires_grad=True)
+    f(x + 1).sum().backward()
+    result = sycl_dnn.from_torch(Called(lambda x: f(x + 1)), x.detach())
+    close(result(*arrays(x)), f(x + 1))
+    close(sycl_dnn.grad(lambda x: F.sum(result(x)))(*arrays(x)), x.grad)
+
+
+def test_values_written_to_buffers_without_gradients_are_constants():
+    class Queue(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(4, 3)
+            self.register_buffer("queue", torch.zeros(8, 3))
+
+        def forward(self, x):
+            z = self.layer(x)
+            with torch.no_grad():
+                self.queue[4:] = z
+            return (self.queue[4:] * z).sum()
+
+    net, x = Queue(), torch.randn(4, 4)
+    result = sycl_dnn.from_torch(net, x)
+    grads = sycl_dnn.grad(lambda net, x: net(x))(result, *arrays(x))
+    net(x).backward()
+    close(grads.layer.weight, net.layer.weight.grad)
+
+
 Pair = collections.namedtuple("Pair", "first second")
 
 
