@@ -167,9 +167,7 @@ _NEWER = "see https://dgpu-docs.intel.com"
 def advice(root: Path = Path("/")) -> tuple[str, str]:
     """Return why SYCL lists no Intel GPU, and the next command to type.
 
-    Parameters
-    ----------
-    root : root of the file system with ``sys/bus/pci``, ``dev/dri`` and the drivers' files
+    ``root``: root of the file system with ``sys/bus/pci``, ``dev/dri`` and the drivers' files.
     """
     if not _intel_gpus(root) and not (root / "dev/dxg").exists():
         return "no Intel GPU: none on the PCI bus", ""
@@ -227,10 +225,6 @@ def level_zero_problem(root: Path = Path("/")) -> str:
     """Return why listing devices would crash this process; "" if no reason is known.
 
     If there is a GPU, SYCL calls functions that old Level Zero loaders (``libze1``) lack.
-
-    Parameters
-    ----------
-    root : root of the file system; LD_LIBRARY_PATH is searched first
     """
     loader = _level_zero_loader(root)
     version = _version_of(loader) if loader else None

@@ -120,12 +120,8 @@ def from_status(status: Any, message: str) -> DnnlError:
 def creation_error(status: Any, name: str, parameters: dict, engine: Any, attr: Any) -> DnnlError:
     """Return the error for a refused primitive descriptor.
 
-    Parameters
-    ----------
-    status : member of ``onednn.status``
-    name : the primitive, such as ``"convolution_forward"``
-    parameters : its keyword arguments
-    engine, attr : where and with which attributes
+    ``status``: member of ``onednn.status``; ``name``: the primitive, such as
+    ``"convolution_forward"``.
     """
     from sycl_dnn.onednn import reasons, rules
 

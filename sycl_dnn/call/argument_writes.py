@@ -18,14 +18,9 @@ _WORDS = "an array that a function is given and writes to"
 class ArgumentMarks(OfCaller):
     """The marks of an argument, and of views of it.
 
-    Attributes
-    ----------
-    number : int
-        Of the argument among those of its function.
-    original : Tensor or None
-        The tensor over the caller's array, if the function sees a conversion of it.
-    has_gradient : bool
-        Whether the function is differentiated with respect to it.
+    number : of the argument among those of its function
+    original : the tensor over the caller's array, if the function sees a conversion of it
+    has_gradient : whether the function is differentiated with respect to it
     """
 
     __slots__ = ("has_gradient", "number", "original")
@@ -37,10 +32,7 @@ class ArgumentMarks(OfCaller):
     def written(self, value: Any, writer: str, result: Any) -> Any:
         """Let an argument, or a view of it, represent ``result``, which a function writes to it.
 
-        Raises
-        ------
-        TypeError
-            The gradient with respect to it is wanted.
+        Raises TypeError if the gradient with respect to it is wanted.
         """
         run, number = value.trace, self.number
         argument = run.given[number]

@@ -360,12 +360,8 @@ def named(error: TypeError, name: str, function: Any, args: Any, kwargs: Any) ->
 def shared_queue(arrays: list[Any], name: str) -> Any:
     """Return the queue that all arrays share.
 
-    Raises
-    ------
-    TypeError
-        There is no array.
-    dpnp.exceptions.ExecutionPlacementError
-        The arrays belong to different queues.
+    Raises TypeError if there is no array, and ExecutionPlacementError if the arrays belong to
+    different queues.
     """
     queue = None
     for array in arrays:

@@ -31,10 +31,7 @@ def views(operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     The function is traced over a dense array of the same shape: where the trace moves nothing, its
     results are parts of that, and correspond to parts of the argument.
 
-    Returns
-    -------
-    NotImplemented
-        Some result is not a part of the argument's memory as it is.
+    ``NotImplemented``: some result is not a part of the argument's memory as it is.
     """
     array = args[0]
     if type(array) not in (dpnp.ndarray, Array) or array.dtype in dtypes.PACKED:

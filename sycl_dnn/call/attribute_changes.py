@@ -53,10 +53,7 @@ class Changes:
 def _distinct_changes(changes: list[Any]) -> list[Any]:
     """Return one change for each changed attribute.
 
-    Raises
-    ------
-    ValueError
-        A function has changed an attribute in two copies of a module.
+    Raises ValueError if a function has changed an attribute in two copies of a module.
     """
     by_key: dict[Any, Any] = {}
     for change in changes:

@@ -17,10 +17,7 @@ class NoRule(Exception):
 class Call:
     """A call of a function over batched values.
 
-    Attributes
-    ----------
-    values : dict
-        Arguments by name, without those that were left out.
+    ``values``: arguments by name, without those that were left out.
     """
 
     def __init__(

@@ -62,10 +62,7 @@ class BatchedTensor(Tensor):
     def trace(self) -> Any:
         """The batching, whose functions are those of ``vmap``.
 
-        Raises
-        ------
-        RuntimeError
-            The mapped function has returned.
+        Raises RuntimeError if the mapped function has returned.
         """
         if self._batching.is_ended:
             raise self.leaked()
@@ -87,12 +84,7 @@ class BatchedTensor(Tensor):
 class Batching:
     """One run of a mapped function, in place of a trace for its batched values.
 
-    Parameters
-    ----------
-    outer : RunningFunction or Batching
-        What records the calls over wholes.
-    size : int
-        Number of samples.
+    ``outer``: what records the calls over wholes; ``size``: number of samples.
     """
 
     def __init__(self, outer: Any, size: int) -> None:
@@ -180,10 +172,7 @@ class Batching:
     ) -> Any:
         """Return the results of one call for each sample, as a batch.
 
-        Raises
-        ------
-        NotImplementedError
-            There are too many samples, or none.
+        Raises NotImplementedError if there are too many samples, or none.
         """
         if not 0 < self.size <= MAX_CALLS:
             raise NotImplementedError(

@@ -39,18 +39,10 @@ class Differentiated:
     ) -> None:
         """Record the reverse pass of a function that has been traced.
 
-        Parameters
-        ----------
-        trace : Trace
-            One for training.
-        name : str
-            The name of the function.
-        result, args
-            Its result and its positional arguments, with tensors.
-        wrt : sequence of int, optional
-            Numbers of the positional arguments to differentiate; all by default.
-        has_aux : bool
-            Whether it returned a pair, of which only the first has gradients.
+        ``trace``: one for training. ``name``: the name of the function. ``result``, ``args``: its
+        result and its positional arguments, with tensors. ``wrt``: numbers of the positional
+        arguments to differentiate; all by default. ``has_aux``: whether it returned a pair, of
+        which only the first has gradients.
         """
         for entry in trace.tape:
             entry.function = entry.function or name
@@ -146,10 +138,7 @@ def _saved(
 def _unwritten(trace: Trace, storage: Storage, forward: list[Any], later: Sequence[Any]) -> Storage:
     """Return a storage with the values of an updated argument that the reverse pass reads.
 
-    Raises
-    ------
-    ValueError
-        The forward pass reads it both before and after the update.
+    Raises ValueError if the forward pass reads it both before and after the update.
     """
     name = next((n for s, n in trace.written if s is storage), None)
     if name is None:
@@ -189,10 +178,7 @@ class InnerPullback:
     def __call__(self, dy: Any = 1.0) -> tuple[Any, ...]:
         """Return one gradient for each positional argument; as the pullback of ``vjp``.
 
-        Parameters
-        ----------
-        dy : traced array or array
-            Shape and dtype of the result, nested as it is; None means zeros.
+        ``dy``: shape and dtype of the result, nested as it is; None means zeros.
         """
         each = getattr(nested_arguments.trace_of(dy), "each", None)
         if each is not None:  # of vmap: dy differs from sample to sample, the function does not
@@ -279,10 +265,7 @@ def inner_vjp(
     Gradients are those of the arguments that ``wrt`` names; with ``has_aux`` the function returns
     a pair of which only the first has gradients.
 
-    Raises
-    ------
-    TypeError
-        The trace lowers dtypes, which gradients do not follow.
+    Raises TypeError if the trace lowers dtypes, which gradients do not follow.
     """
     batching = trace.batching or (trace if trace.depth else None)
     if batching is not None:

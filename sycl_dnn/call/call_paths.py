@@ -20,14 +20,9 @@ class Point(CallPoint):
 
     The base finds calls over values and constants alone without Python.
 
-    Attributes
-    ----------
-    next : dict
-        By key of a call: its results, and the point after it.
-    plans : dict
-        By key of a result that was returned here.
-    floats : dict
-        Values of the floats of a call, by its key without them.
+    next : by key of a call: its results, and the point after it
+    plans : by key of a result that was returned here
+    floats : values of the floats of a call, by its key without them
     """
 
     __slots__ = ("floats", "next", "plans")
@@ -110,13 +105,9 @@ def _forget(starts: Iterable[Point]) -> None:
 class Results:
     """The results of a call: existing values by number, new ones by their description.
 
-    Parameters
-    ----------
-    structure : tree.Structure or None
-        None: a single leaf.
-    leaves : list
-        By leaf: the number of an existing value; the description of a new one, a tuple, which is
-        empty if it is not a tensor; or a constant as the only item of a list.
+    ``structure``: None: a single leaf. ``leaves``: by leaf: the number of an existing value; the
+    description of a new one, a tuple, which is empty if it is not a tensor; or a constant as the
+    only item of a list.
     """
 
     __slots__ = ("_leaves", "_structure", "single")

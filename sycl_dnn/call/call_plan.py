@@ -43,13 +43,9 @@ def call_plan_of(
 ) -> _core.CallPlan | None:
     """Return the plan for an executable; None where a call needs Python.
 
-    Parameters
-    ----------
-    executable : Executable
-    structure, leaves
-        How its results are nested, and the leaves, as ``numbered`` returns them.
-    returns_given : bool
-        Whether results that are arguments come back as the objects that the caller gave.
+    ``structure``, ``leaves``: how its results are nested, and the leaves, as ``numbered`` returns
+    them; ``returns_given``: whether results that are arguments come back as the objects that the
+    caller gave.
     """
     only, slots = executable.only_segment, executable.constants.slots
     if (

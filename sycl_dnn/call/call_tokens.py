@@ -27,10 +27,7 @@ class Unknown(Exception):
 def token(recording: Any, value: Any) -> Any:
     """Return the key of a value of a call.
 
-    Raises
-    ------
-    Unknown
-        Nothing does.
+    Raises Unknown if it has none.
     """
     kind = value.__class__
     if kind is RecordedTensor:

@@ -35,12 +35,7 @@ _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType)
 def reader_of(value: Any, names: set[str]) -> Callable[[Any], Any] | None:
     """Return what reads the content of an object; None if attributes and items are all of it.
 
-    Parameters
-    ----------
-    value : object
-        It is captured.
-    names : set of str
-        Of the attributes that code reads.
+    ``value``: it is captured; ``names``: of the attributes that code reads.
     """
     if isinstance(value, _FUNCTIONS):
         is_setting = value.__name__ in _SETTINGS.get(value.__module__ or "", ())

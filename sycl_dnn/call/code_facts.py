@@ -39,12 +39,8 @@ _ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
 class CodeFacts:
     """Names that a code object and those nested in it read from outside.
 
-    Attributes
-    ----------
-    chains : set of tuple of str
-        A global's name with the attributes that are read of it at once: ``("F", "relu")``.
-    names : set of str
-        Names of all attributes; `ANY` among them if names may be computed.
+    ``chains``: a global's name with the attributes that are read of it at once: ``("F", "relu")``.
+    ``names``: names of all attributes; `ANY` among them if names may be computed.
     """
 
     def __init__(self, code: types.CodeType) -> None:
@@ -86,10 +82,7 @@ class CodeFacts:
     def imported(self, scope: Mapping[str, Any]) -> set[str]:
         """Return the names of modules that import statements may read.
 
-        Parameters
-        ----------
-        scope : mapping
-            The globals of the function: relative imports start at its package.
+        ``scope``: the globals of the function: relative imports start at its package.
         """
         modules = set()
         for level, module, names in self._imports:

@@ -66,10 +66,7 @@ def _is_moved(name: str, values: Sequence[Any]) -> bool:
 def routed(body: Callable[..., Any]) -> Callable[..., Any]:
     """Return the body of a function that accepts complex tensors only if it can handle them.
 
-    Raises
-    ------
-    TypeError
-        An argument is complex, and the function has no rule for that.
+    Raises TypeError if an argument is complex, and the function has no rule for that.
     """
     name = body.__name__.lstrip("_")
     name = f"linalg.{name}" if ".functional.linalg." in body.__module__ else name

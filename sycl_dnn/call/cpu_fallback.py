@@ -122,10 +122,7 @@ def run_on_cpu(
 ) -> Any:
     """Call ``operation`` with copies on the CPU; copy back the results and what it updates.
 
-    Raises
-    ------
-    Unimplemented
-        The CPU's engine itself refused, or the policy is ``"error"``.
+    Raises Unimplemented if the CPU's engine itself refused, or the policy is ``"error"``.
     """
     _announce(operation.name, cause, queue, _arrays(args, kwargs))
     cpu_args, cpu_kwargs = _all_moved(args, kwargs, default_queue("cpu"))

@@ -132,10 +132,7 @@ def _in_layout_of(tensor: Tensor, array: Any) -> Any:
 class Differential(HeldPlan):
     """The plan of a function and its reverse pass, and the arguments that follow those of a call.
 
-    Attributes
-    ----------
-    again : ReverseCall or None
-        Repeats the reverse pass without Python, if possible.
+    ``again``: repeats the reverse pass without Python, if possible.
     """
 
     reverse = Pullback

@@ -50,10 +50,7 @@ _INTEGERS = (np.dtype("int32"), np.dtype("int64"))
 class HeldPlan(Plan):
     """A plan whose executable takes arrays that a function captured, after those of the call.
 
-    Attributes
-    ----------
-    subject : tuple
-        Key of the plan in the table of calls, which does not keep it alive.
+    ``subject``: key of the plan in the table of calls, which does not keep it alive.
     """
 
     def __init__(self, executable: Executable, form: Any, is_recorded: bool) -> None:
@@ -115,12 +112,8 @@ class Recording(RunningFunction):
 
     The base class of ``RunningFunction`` repeats recorded calls without Python.
 
-    Attributes
-    ----------
-    point : Point or None
-        Current position; None after a call that cannot be recognized.
-    held : list
-        Arrays that the function captured, in order.
+    ``point``: current position; None after a call that cannot be recognized. ``held``: arrays that
+    the function captured, in order.
     """
 
     is_repeated = True
@@ -352,10 +345,7 @@ class Recording(RunningFunction):
     def evaluated(self, tensor: RecordedTensor, name: str) -> Any:
         """Return the array of a value by running the calls so far.
 
-        Raises
-        ------
-        TypeError
-            The reverse pass is recorded, which reads no values.
+        Raises TypeError if the reverse pass is recorded, which reads no values.
         """
         if self.has_returned:
             value = self.independent_value(tensor)
@@ -429,10 +419,7 @@ def _is_index_array(item: Any) -> bool:
 def _without_updates(trace: Trace, tensor: Tensor, name: str) -> list[Any]:
     """Return the steps so far except updates of arrays, which run once per call.
 
-    Raises
-    ------
-    TypeError
-        The value depends on an update.
+    Raises TypeError if the value depends on an update.
     """
     updates = {
         id(step): {t.storage for t in step.outputs.values()}

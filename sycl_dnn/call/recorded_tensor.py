@@ -31,10 +31,7 @@ class RecordedTensor(Tensor):
     def trace(self) -> Any:
         """The recording.
 
-        Raises
-        ------
-        RuntimeError
-            The function has returned.
+        Raises RuntimeError if the function has returned.
         """
         return self._recording.checked(self)
 

@@ -30,10 +30,7 @@ def renamed(
 ) -> dict[str, Any]:
     """Return the keywords of a call by the names of a function's parameters.
 
-    Raises
-    ------
-    TypeError
-        One requires gradients, a generator or another device.
+    Raises TypeError if one requires gradients, a generator or another device.
     """
     if kwargs.keys() <= parameters.keys():
         return kwargs

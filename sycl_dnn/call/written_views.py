@@ -81,11 +81,8 @@ def write(recording: Any, tensor: RecordedTensor, result: RecordedTensor, writer
 
     Tensors that it may be a copy of in torch must not be read afterwards.
 
-    Raises
-    ------
-    RuntimeError
-        Elements of the view are one in memory, or the tensor was there before a function that is
-        run apart.
+    Raises RuntimeError if elements of the view are one in memory, or the tensor was there before a
+    function that is run apart.
     """
     if recording.is_gradient_free:  # as to its data
         result = recording.logged(_replaced, tensor, result)
@@ -199,10 +196,7 @@ def stand_for(recording: Any, tensor: RecordedTensor, result: RecordedTensor) ->
 def refresh(recording: Any, tensor: RecordedTensor, reader: str) -> None:
     """Recompute a view if its source was written to since.
 
-    Raises
-    ------
-    ReadAfterWrite
-        In torch the tensor may have been written to, or not.
+    Raises ReadAfterWrite if in torch the tensor may have been written to, or not.
     """
     n_writes = len(tensor.marks)
     if recording.fresh.get(id(tensor), 0) == n_writes:

@@ -183,10 +183,7 @@ class _Reader(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         """Return the function that makes a kind of part of a graph.
 
-        Raises
-        ------
-        UnpicklingError
-            It is another name.
+        Raises UnpicklingError if it is another name.
         """
         if (module, name) == (__name__, _made.__name__):
             return lambda kind, *args: self._makers[kind](*args)

@@ -361,12 +361,7 @@ def _attention(graph: Graph_of_graph, node: Node) -> list[Node]:
 
 
 def _partitioned(graph: Graph_of_graph, group: list[Node]) -> tuple[Node, list[Node], list[Node]]:
-    """Return the node of a partition, and the nodes before and after it.
-
-    Raises
-    ------
-    NoPartition
-    """
+    """Return the node of a partition, the nodes before and after it, or raise NoPartition."""
     try:
         return (*_partition(graph, group), [])
     except NoPartition:
@@ -400,12 +395,7 @@ def _without_last_operand(graph: Graph_of_graph, node: Node) -> tuple[Node, list
 
 
 def _partition(graph: Graph_of_graph, group: Sequence[Node]) -> tuple[Node, list[Node]]:
-    """Return a node equivalent to a group, and those that prepare its operands.
-
-    Raises
-    ------
-    NoPartition
-    """
+    """Return a node like a group, and those that prepare operands, or raise NoPartition."""
     partition = PartitionGraph(graph.trace.engine)
     packing: list[Node] = []
     for node in group:

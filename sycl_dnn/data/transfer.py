@@ -22,16 +22,8 @@ _OF_HOST = "OSUmM"
 def to_queue(batch: Any, queue: Any) -> Any:
     """Copy the arrays of a tree to a queue; other leaves are returned unchanged.
 
-    Parameters
-    ----------
-    batch : tree
-        With NumPy arrays, torch tensors, dpnp arrays or ``Array``.
-    queue : dpctl.SyclQueue
-
-    Raises
-    ------
-    TypeError
-        The device lacks a dtype; the message names the leaf.
+    ``batch``: with NumPy arrays, torch tensors, dpnp arrays or ``Array``. Raises TypeError if the
+    device lacks a dtype; the message names the leaf.
     """
     leaves, structure = tree.flatten(batch)
     moved = []

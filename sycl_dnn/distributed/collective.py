@@ -25,23 +25,13 @@ _REDUCING = ("all_reduce", "reduce", "reduce_scatter")
 class Collective:
     """One collective call on one rank.
 
-    Parameters
-    ----------
-    kind : str
-        oneCCL's name.
-    dtype : str
-    shape : tuple of int
-        Of this rank's argument; for ``reduce_scatter``, of its result.
-    op : str
-        Only for collectives that compute.
-    root : int
-        Only for ``broadcast`` and ``reduce``.
-    written : int
-        Number of elements of this rank's result.
-    name : str
-        The public function's name, if different.
-    of : str
-        What the array is, if ranks may have different ones of one shape.
+    kind : oneCCL's name
+    shape : of this rank's argument; for ``reduce_scatter``, of its result
+    op : only for collectives that compute
+    root : only for ``broadcast`` and ``reduce``
+    written : number of elements of this rank's result
+    name : the public function's name, if different
+    of : what the array is, if ranks may have different ones of one shape
     """
 
     kind: str
@@ -70,10 +60,7 @@ class Collective:
     def check(self) -> None:
         """Refuse a dtype or operation that oneCCL does not support.
 
-        Raises
-        ------
-        TypeError
-            oneCCL does not support the operation for the dtype.
+        Raises TypeError if oneCCL does not support the operation for the dtype.
         """
         if self.kind not in _REDUCING:
             return
@@ -93,12 +80,8 @@ class Collective:
         With ``starts``, later submissions may overlap with it until ``join`` is called on the
         returned object, which is None if there is nothing to do.
 
-        Raises
-        ------
-        MismatchError
-            Another rank called something else.
-        RuntimeError
-            A rank has ended, or a previous collective failed.
+        Raises MismatchError if another rank called something else, and RuntimeError if a rank has
+        ended, or a previous collective failed.
         """
         group.refuse_if_gone(self.words)
         group.check(self.words)

@@ -101,10 +101,7 @@ def contents(names: Sequence[str], arrays: Sequence[Any]) -> str:
 def check_replicated(name: str, structure: tree.Structure, group: Group) -> None:
     """Refuse a group whose ranks have different parts of a tensor parallel layer.
 
-    Raises
-    ------
-    ValueError
-        It has two ranks of such a layer.
+    Raises ValueError if it has two ranks of such a layer.
     """
     for owner in owners(structure):
         if owner is not None and len(set(owner.group.members) & set(group.members)) > 1:

@@ -31,10 +31,7 @@ class NoOneCcl(ImportError):
 def library_path() -> Path:
     """Return the path of oneCCL's library.
 
-    Raises
-    ------
-    NoOneCcl
-        It is not installed; the message says how to install it.
+    Raises NoOneCcl if it is not installed; the message says how to install it.
     """
     library = distribution_file("oneccl", _LIBRARY)
     if library is None:
@@ -55,15 +52,8 @@ def remove_shared_memory() -> None:
 def open_oneccl(on_gpu: bool) -> None:
     """Load oneCCL, once.
 
-    Parameters
-    ----------
-    on_gpu : bool
-        Whether collectives use GPU memory.
-
-    Raises
-    ------
-    NoOneCcl
-        It is not installed or cannot be loaded.
+    ``on_gpu``: whether collectives use GPU memory. Raises NoOneCcl if it is not installed or cannot
+    be loaded.
     """
     library = library_path()
     _set_defaults(library.parent, on_gpu)

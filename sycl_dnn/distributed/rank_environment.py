@@ -34,17 +34,9 @@ class RankEnvironment:
 def read_environment(variables: Mapping[str, str] | None = None) -> RankEnvironment:
     """Read the launcher's variables; without a launcher, rank 0 of 1.
 
-    Parameters
-    ----------
-    variables : mapping, optional
-        ``os.environ`` by default.
-
-    Raises
-    ------
-    RuntimeError
-        A Slurm batch script started this process without ``srun``.
-    ValueError
-        A variable is not a number, or the rank is not less than the number of ranks.
+    ``variables``: ``os.environ`` by default. Raises RuntimeError if a Slurm batch script started
+    this process without ``srun``, and ValueError if a variable is not a number, or the rank is not
+    less than the number of ranks.
     """
     environment = os.environ if variables is None else variables
     for names in _LAUNCHERS:

@@ -169,16 +169,9 @@ def dequantize(node: Node) -> Callable[[Arrays], list[Any]]:
 class ArraysStep:
     """Operations that run through arrays instead of as a partition.
 
-    Parameters
-    ----------
-    nodes : sequence of Node
-    reads, writes : sequence of int
-        Ids of values.
-    run_arrays : callable
-        Takes arrays and numbers of the host by id, and returns those of ``writes``.
-    reason : str
-    inner : CompiledGraph, optional
-        The graph that computes them.
+    reads, writes : ids of values
+    run_arrays : takes arrays and numbers of the host by id, and returns those of ``writes``
+    inner : the graph that computes them
     """
 
     __slots__ = ("inner", "nodes", "reads", "reason", "run_arrays", "writes")
@@ -255,10 +248,8 @@ def wide_step(nodes: Sequence[Node], writes: Sequence[int], plan: Plan) -> Array
     Intermediate values remain f32, as in a fused partition. ``writes`` are the ids of the values
     that are needed outside the group.
 
-    Raises
-    ------
-    Unimplemented
-        oneDNN does not support the operation in f32 either, or the group only converts.
+    Raises Unimplemented if oneDNN does not support the operation in f32 either, or the group only
+    converts.
     """
     kinds = " and ".join(lacking(nodes, plan))
     produced = {v.id for node in nodes for v in node.outputs}
@@ -367,10 +358,7 @@ REASONS = {name: reason for name, (_, reason) in _WAYS.items()} | {
 def way(node: Node, plan: Plan, problem: Exception | None = None) -> Way:
     """Return the fallback for a node.
 
-    Raises
-    ------
-    Unimplemented
-        There is no fallback.
+    Raises Unimplemented if there is no fallback.
     """
     name = node.operation.name
     if node.function is not None:

@@ -91,18 +91,10 @@ class Value:
 class Node:
     """An operation and its tensors.
 
-    Attributes
-    ----------
-    operation : Operation
-        The row of the table.
-    id : int
-        oneDNN's id of the operation.
-    inputs : dict of str to Value
-        By name; sequences of values for ``concat`` and ``wildcard``.
-    attributes : dict of str to object
-        Those that are set, including defaults.
-    outputs : tuple of Value
-    name : str
+    operation : the row of the table
+    id : oneDNN's id of the operation
+    inputs : by name; sequences of values for ``concat`` and ``wildcard``
+    attributes : those that are set, including defaults
     """
 
     __slots__ = ("attributes", "function", "id", "inputs", "name", "operation", "outputs", "slots")

@@ -347,10 +347,7 @@ class Plan:
     def _append(self, step: ArraysStep) -> None:
         """Add a step that operates on arrays.
 
-        Raises
-        ------
-        Unimplemented
-            It would have to read an opaque layout.
+        Raises Unimplemented if it would have to read an opaque layout.
         """
         if any(self.layouts[id].layout_type is _core.layout_type.opaque for id in step.reads):
             raise Unimplemented(

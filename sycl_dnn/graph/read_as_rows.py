@@ -75,14 +75,7 @@ def read_as_rows(
 ) -> list[Value]:
     """Return the operands of a partition that must be copied to row-major order.
 
-    Parameters
-    ----------
-    group : sequence of Node
-    ops : sequence of GraphOp
-        The same operations, described with shapes and strides.
-    shapes : mapping of int to shape
-        By value id.
-    is_gpu : bool
+    ``ops``: the same operations, described with shapes and strides; ``shapes``: by value id.
     """
     ordered = {v.id for v in ordered_operands(group, shapes)}
     values = []

@@ -20,11 +20,7 @@ _STRIDED = _core.layout_type.strided
 def call_plan_of(plan: Plan, inputs: Sequence[int]) -> _core.CallPlan | None:
     """Return a plan that repeats calls; None if a call requires Python.
 
-    Parameters
-    ----------
-    plan : Plan
-    inputs : sequence of int
-        The graph's id of each array of a call, in order.
+    ``inputs``: the graph's id of each array of a call, in order.
     """
     results = [v.id for v in plan.graph.outputs]
     if any(step.compiled is None or step.copied for step in plan.steps) or not _all_arrays(

@@ -13,22 +13,9 @@ Gradients = tuple["Node | None", ...]
 def pullback(results: Sequence[Node], seeds: Sequence[Node], wrt: Sequence[Node]) -> Gradients:
     """Return the gradients with respect to ``wrt``, given those of ``results``.
 
-    Parameters
-    ----------
-    results, seeds : sequence of Node
-        Equal shapes and dtypes, pairwise.
-    wrt : sequence of Node
-        Any nodes. If one depends on another, each is treated as an independent variable.
-
-    Returns
-    -------
-    tuple of Node or None
-        None if no result depends on the node.
-
-    Raises
-    ------
-    NotDifferentiable
-        A result depends on ``wrt`` through a non-differentiable operation.
+    ``results``, ``seeds``: equal shapes and dtypes, pairwise. ``wrt``: any nodes. If one depends on
+    another, each is treated as an independent variable. None if no result depends on the node.
+    Raises NotDifferentiable if a result depends on ``wrt`` through a non-differentiable operation.
     """
     order = in_order(results)
     ends = frozenset(wrt)

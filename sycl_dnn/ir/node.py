@@ -29,23 +29,14 @@ class NotDifferentiable(NotImplementedError):
 class Operation:
     """The definition of one operation, a row of a family in ``sycl_dnn.ops``.
 
-    Parameters
-    ----------
-    name : str
-        Unique among operations.
-    infer : callable
-        ``infer(inputs, **attributes) -> (shape, dtype)``; raises for invalid arguments.
-    vjp : callable, optional
-        ``vjp(node, g)`` returns one gradient per input, None if an input has none. It consists of
+    name : unique among operations
+    infer : ``infer(inputs, **attributes) -> (shape, dtype)``; raises for invalid arguments
+    vjp : ``vjp(node, g)`` returns one gradient per input, None if an input has none. It consists of
         operations and is linear in ``g``, so forward and reverse derivatives of every order follow.
-    definition : callable, optional
-        ``definition(*inputs, **attributes)`` expresses the operation by simpler ones, which are
-        differentiated if there is no ``vjp``.
-    is_flat : bool
-        Whether the derivative is zero wherever it exists, as for comparisons and rounding.
+    definition : ``definition(*inputs, **attributes)`` expresses the operation by simpler ones,
+        which are differentiated if there is no ``vjp``
+    is_flat : whether the derivative is zero wherever it exists, as for comparisons and rounding
 
-    Notes
-    -----
     An operation that has neither ``vjp`` nor ``definition`` and is not flat raises
     ``NotDifferentiable`` if a gradient is requested.
     """

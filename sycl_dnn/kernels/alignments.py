@@ -121,14 +121,9 @@ __kernel void alignments_backward(PARAMETERS, __global const float *losses,
 class Alignments:
     """The kernels for log-probabilities (T, N, C) of float32.
 
-    Parameters
-    ----------
-    tensors : list of Tensor
-        Log-probabilities, targets (N, S) or (sum of lengths,), numbers of steps (N,), lengths (N,);
-        all but the first of int32.
-    n_states, blank : int
-    is_zeroed : bool
-        Whether the gradients of infinite losses are 0.
+    ``tensors``: log-probabilities, targets (N, S) or (sum of lengths,), numbers of steps (N,),
+    lengths (N,); all but the first of int32. ``is_zeroed``: whether the gradients of infinite
+    losses are 0.
     """
 
     def __init__(self, tensors: list[Tensor], n_states: int, blank: int, is_zeroed: bool) -> None:

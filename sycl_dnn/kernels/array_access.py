@@ -17,20 +17,13 @@ Strides = Sequence[Sequence[Value | None]]
 class ArrayAccess:
     """Accesses of a kernel to its arrays: inputs, sources, coordinates, results, any others.
 
-    Parameters
-    ----------
-    kernel : Kernel
-    form : Form, ReductionForm or ScanForm
-    pointers : sequence of (Value or None)
-        None for coordinates, which no array holds.
-    strides : sequence of sequence of (Value or None)
-        Of each array along each axis; None where the stride class determines it.
-    indexed : sequence of sequence of (Value, Value)
-        Of each source, size and stride of each axis that an index names.
-    passed : sequence of Value
-        Numbers of the expression.
-    width : int
-        Elements of a vector; by default, those of the form.
+    pointers : sequence of (Value or None), None for coordinates, which no array holds
+    strides : sequence of sequence of (Value or None), of each array along each axis; None where the
+        stride class determines it
+    indexed : sequence of sequence of (Value, Value), of each source, size and stride of each axis
+        that an index names
+    passed : numbers of the expression
+    width : elements of a vector; by default, those of the form
     """
 
     def __init__(
@@ -165,14 +158,9 @@ class ArrayAccess:
 class Scope:
     """Values of terms at one point of the kernel.
 
-    Attributes
-    ----------
-    values : dict
-        Values computed so far, by index of the input or term.
-    row : Value, optional
-        Local memory of a term of all elements along the reduced axes, or of vectors of it.
-    held : set of int
-        Indices of results that are not stored, but kept for ``store_tiles``.
+    values : values computed so far, by index of the input or term
+    row : local memory of a term of all elements along the reduced axes, or of vectors of it
+    held : indices of results that are not stored, but kept for ``store_tiles``
     """
 
     def __init__(

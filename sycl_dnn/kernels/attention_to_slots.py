@@ -136,13 +136,8 @@ __kernel void attention_to_slots(
 class Scores(NamedTuple):
     """Parameters of the scores.
 
-    Attributes
-    ----------
-    scale : float
-    cap : float, optional
-        Scores are ``cap * tanh(score / cap)``.
-    window : int, optional
-        Number of visible positions, including the position itself.
+    ``cap``: scores are ``cap * tanh(score / cap)``; ``window``: number of visible positions,
+    including the position itself.
     """
 
     scale: float
@@ -153,13 +148,9 @@ class Scores(NamedTuple):
 class Slices(NamedTuple):
     """Tensors of a cache and where to write in it.
 
-    Attributes
-    ----------
-    keys, values : Tensor (N, heads, S, D)
-    first : Tensor ()
-        int32; the slot of the first new position.
-    starts : Tensor (N,)
-        int32; the first slot that a row sees.
+    keys, values : tensor (N, heads, S, D)
+    first : tensor (), int32; the slot of the first new position
+    starts : tensor (N,), int32; the first slot that a row sees
     """
 
     keys: Tensor
@@ -184,13 +175,7 @@ def attention_to_slots(
 
     Not differentiable.
 
-    Parameters
-    ----------
-    query : Tensor (N, T, H, D)
-    key, value : Tensor (N, T, heads, D)
-    cache : Slices
-    rotated : Rotated, optional
-    scores : Scores
+    ``query``: tensor (N, T, H, D); ``key``, ``value``: tensor (N, T, heads, D).
     """
     n, length, n_queries, dim = query.shape
     heads, n_slots = cache.keys.shape[1:3]

@@ -60,18 +60,9 @@ class Module:
 def compiled(queue: Any, source: str | bytes | Module, name: str) -> Any:
     """Compile OpenCL C or SPIR-V for a queue's device; return kernel ``name``, or None.
 
-    Parameters
-    ----------
-    queue : dpctl.SyclQueue
-    source : str, bytes or Module
-        OpenCL C, supported only by OpenCL devices, or a SPIR-V module.
-    name : str
-
-    Returns
-    -------
-    dpctl.program.SyclKernel, ProgramBuild or None
-        None if there is no compiler, or it rejects the source. What another thread compiles may
-        not be finished: programs of its kernels wait, and raise an error if it is rejected.
+    ``source``: OpenCL C, supported only by OpenCL devices, or a SPIR-V module. None if there is no
+    compiler, or it rejects the source. What another thread compiles may not be finished: programs
+    of its kernels wait, and raise an error if it is rejected.
     """
     if isinstance(source, str) and queue.backend != dpctl.backend_type.opencl:
         return None

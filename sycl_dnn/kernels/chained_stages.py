@@ -20,11 +20,7 @@ from sycl_dnn.kernels.spirv import Kernel, Value
 class ChainForm(NamedTuple):
     """Compile-time properties of a kernel.
 
-    Attributes
-    ----------
-    stages : tuple of ReductionForm
-    arrays : tuple of tuple of int
-        Of each stage, the numbers of its arrays among those of the kernel.
+    ``arrays``: of each stage, the numbers of its arrays among those of the kernel.
     """
 
     stages: tuple[ReductionForm, ...]

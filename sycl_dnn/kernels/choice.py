@@ -54,13 +54,8 @@ def beats_primitives(x: Tensor) -> bool:
 def chosen(family: str, x: Tensor, *, any_channels: bool = False) -> str | None:
     """Return the layout in which a family's kernel reads ``x``; None for oneDNN's primitive.
 
-    Parameters
-    ----------
-    family : str
-        A key of ``RULES``.
-    x : Tensor (N, C, *S)
-    any_channels : bool
-        Whether channels-last kernels take any number of channels, not only multiples of 8.
+    ``family``: a key of ``RULES``; ``x``: tensor (N, C, *S); ``any_channels``: whether
+    channels-last kernels take any number of channels, not only multiples of 8.
     """
     mode = x.trace.policy.kernels
     is_supported = x.dtype in DTYPES and 0 < x.size < MAX_SPAN

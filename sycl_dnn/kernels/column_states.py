@@ -12,13 +12,8 @@ from sycl_dnn.kernels.spirv import Kernel, Value
 class ColumnStates:
     """The states of several reductions, for each column of a span.
 
-    Parameters
-    ----------
-    kernel : Kernel
-    starts : sequence of list of Value
-        Of each reduction, the state over no elements, in vectors.
-    span : int
-        Number of columns.
+    ``starts``: of each reduction, the state over no elements, in vectors; ``span``: number of
+    columns.
     """
 
     def __init__(self, kernel: Kernel, starts: Sequence[State], span: int) -> None:

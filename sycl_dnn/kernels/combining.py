@@ -75,15 +75,9 @@ def two_sum(k: Kernel, a: Value, b: Value) -> tuple[Value, Value]:
 class Reduction:
     """One reduction of a kernel.
 
-    Parameters
-    ----------
-    kernel : Kernel
-    term : Term
-        One of ``REDUCTIONS``.
-    dtype : str
-        dtype of the operand.
-    is_block : bool
-        Whether all elements are one block, whose sum is not compensated.
+    term : one of ``REDUCTIONS``
+    dtype : dtype of the operand
+    is_block : whether all elements are one block, whose sum is not compensated
     """
 
     def __init__(self, kernel: Kernel, term: Term, dtype: str, *, is_block: bool = False) -> None:

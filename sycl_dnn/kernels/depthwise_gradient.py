@@ -88,18 +88,9 @@ def depthwise_weights_gradient(
 ) -> Tensor | None:
     """Return the gradient of the weights of a depthwise convolution; None to use oneDNN.
 
-    Parameters
-    ----------
-    x, dy : Tensor (N, C, *S), (N, C, *T)
-        The source, as the primitive read it, and the gradient of the result.
-    shape : tuple of int
-        Of the weights, (C, 1, 1, *K).
-    params : dict
-        Of the primitive: ``strides``, ``dilates``, ``padding_l``.
-
-    Returns
-    -------
-    Tensor (C, 1, 1, *K), float32
+    ``x``, ``dy``: tensor (N, C, *S), (N, C, *T), the source, as the primitive read it, and the
+    gradient of the result; ``shape``: of the weights, (C, 1, 1, *K); ``params``: of the primitive:
+    ``strides``, ``dilates``, ``padding_l``.
     """
     is_fast = shape[-1] <= _FAST_COLUMNS and max(params["dilates"]) == 0
     is_known = len(shape) <= 5 and math.prod(shape[3:]) <= _MOST_ELEMENTS

@@ -15,24 +15,14 @@ from sycl_dnn.onednn import dtypes
 class Schedule(NamedTuple):
     """The work distribution of a kernel.
 
-    Attributes
-    ----------
-    width : int
-        Elements per vector of a work-item.
-    n_items : int
-        Work-items per group.
-    span : int
-        Elements along the innermost axis that a group processes at a time.
-    n_rows : int
-        Rows that a group processes at a time.
-    pieces : tuple of int
-        Widths of the vectors of such a row, which are unrolled; empty for a loop over vectors.
-    in_columns : bool
-        Whether the loop over vectors is outside that over rows.
-    kept_row : int
-        Maximum length of a row of ``kept_terms``, which a group computes once; 0 for none.
-    has_run : bool
-        Whether vectors begin anew where a run of gathered neighbors begins, and where it ends.
+    width : elements per vector of a work-item
+    n_items : work-items per group
+    span : elements along the innermost axis that a group processes at a time
+    n_rows : rows that a group processes at a time
+    pieces : widths of the vectors of such a row, which are unrolled; empty for a loop over vectors
+    in_columns : whether the loop over vectors is outside that over rows
+    kept_row : maximum length of a row of ``kept_terms``, which a group computes once; 0 for none
+    has_run : whether vectors begin anew where a run of gathered neighbors begins, and where it ends
     """
 
     width: int
@@ -88,12 +78,8 @@ _KEPT_ROW, _MOST_KEPT, _MANY_ROWS = 4096, 4, 64
 class Grid(NamedTuple):
     """The iteration space of a kernel, with as few axes as possible.
 
-    Attributes
-    ----------
-    sizes : tuple of int
-        Outermost first; at least one.
-    strides : tuple of tuple of int
-        Of each array along each axis, in elements.
+    ``sizes``: outermost first; at least one. ``strides``: of each array along each axis, in
+    elements.
     """
 
     sizes: tuple[int, ...]

@@ -47,19 +47,11 @@ class Source(NamedTuple):
 class Expression(NamedTuple):
     """The computation of a kernel per element, independent of shapes.
 
-    Attributes
-    ----------
-    inputs : tuple of str
-        dtypes of the inputs.
-    terms : tuple of Term
-    results : tuple of int
-        Indices of the terms, or inputs, to store.
-    sources : tuple of Source
-        Arrays of the gathering terms, in order.
-    n_places : int
-        Number of element coordinates that terms read.
-    n_passed : int
-        Number of 32-bit integers that are arguments of a launch.
+    inputs : dtypes of the inputs
+    results : indices of the terms, or inputs, to store
+    sources : arrays of the gathering terms, in order
+    n_places : number of element coordinates that terms read
+    n_passed : number of 32-bit integers that are arguments of a launch
     """
 
     inputs: tuple[str, ...]

@@ -47,15 +47,9 @@ class ExpressionKernel(abc.ABC):
     of the axes, strides of class n, numbers of the expression, size and stride of each indexed
     axis, the ends of a run.
 
-    Parameters
-    ----------
-    form : Form, ReductionForm or ScanForm
-    others : sequence of str
-        Types of elements of other arrays.
-    has_results : bool
-        Whether the results of the expression are stored.
-    kernel : Kernel, optional
-        One that does more than this, with these ``parameters``.
+    others : types of elements of other arrays
+    has_results : whether the results of the expression are stored
+    kernel : one that does more than this, with these ``parameters``
     """
 
     def __init__(

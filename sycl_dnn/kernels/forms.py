@@ -17,37 +17,24 @@ BLOCK = 64
 class ReductionSchedule(NamedTuple):
     """The work distribution of a reduction kernel.
 
-    Attributes
-    ----------
-    lanes : int
-        The vectorized axis.
-    width : int
-        Elements per vector, at most the size of that axis.
-    unroll : int
-        Number of vectors processed side by side.
-    n_items : int
-        Work-items per group.
-    part : int
-        The axis that counts parts of the reduced axis after it (the last part may be shorter); -1
-        if there is none.
-    row : int
-        Maximum number of elements along the reduced axes of which local memory keeps a term; 0 if
-        none is kept there.
-    block : int
-        Vectors, or rows of vectors, whose sum is not compensated; sums of blocks are. 0 if there is
-        one block.
-    span : int
-        Number of elements along a kept vectorized axis that a group reads in the order of memory,
-        some rows at a time, with their states in local memory; 0 for ``step`` of them, in
-        registers. In a form the maximum: launches pass theirs.
-    n_rows : int
-        Rows of a span that are read at a time; or, along a reduced axis, short rows of a block, 0
-        for blocks of vectors of one row.
-    tile : int
-        Elements along the last reduced axis that are read at once and transposed, of arrays that
-        are contiguous there and not along a kept vectorized axis; 0 for single ones.
-    has_rest : bool
-        Whether that axis may have single elements after the last tile.
+    lanes : the vectorized axis
+    width : elements per vector, at most the size of that axis
+    unroll : number of vectors processed side by side
+    n_items : work-items per group
+    part : the axis that counts parts of the reduced axis after it (the last part may be shorter);
+        -1 if there is none
+    row : maximum number of elements along the reduced axes of which local memory keeps a term; 0 if
+        none is kept there
+    block : vectors, or rows of vectors, whose sum is not compensated; sums of blocks are. 0 if
+        there is one block.
+    span : maximum number of elements along a kept vectorized axis that a group reads in the order
+        of memory, some rows at a time, with their states in local memory; 0 for ``step`` of them,
+        in registers. Launches pass theirs.
+    n_rows : rows of a span that are read at a time; or, along a reduced axis, short rows of a
+        block, 0 for blocks of vectors of one row
+    tile : elements along the last reduced axis that are read at once and transposed, of arrays that
+        are contiguous there and not along a kept vectorized axis; 0 for single ones
+    has_rest : whether that axis may have single elements after the last tile
     """
 
     lanes: int
@@ -97,15 +84,9 @@ class Form(NamedTuple):
 class ReductionForm(NamedTuple):
     """Compile-time properties of a kernel of reductions.
 
-    Attributes
-    ----------
-    expression : Expression
-        Its arrays are inputs, sources, coordinates, results.
-    kinds : str
-        Of each axis: kept (k) or reduced (r).
-    classes : tuple of str
-        Of all arrays, by axis: stride 0, stride 1 along vectors (1) or tiles (t), any (n).
-    schedule : ReductionSchedule
+    expression : its arrays are inputs, sources, coordinates, results
+    kinds : of each axis: kept (k) or reduced (r)
+    classes : of all arrays, by axis: stride 0, stride 1 along vectors (1) or tiles (t), any (n)
     """
 
     expression: Expression
@@ -117,16 +98,12 @@ class ReductionForm(NamedTuple):
 class ScanForm(NamedTuple):
     """Compile-time properties of a scan kernel, as ``ReductionForm``; scans run along axis "r".
 
-    Attributes
-    ----------
-    expression, kinds, classes, schedule
-        The arrays are inputs, sources, coordinates, results, and states of parts.
-    is_reversed : bool
-        Whether the last element comes first.
-    wide : str
-        The type that floats are combined in.
-    stage : {"whole", "states", "parts"}
-        Whether the axis is split; then whether the kernel stores the states of parts or reads them.
+    expression, kinds, classes, schedule : the arrays are inputs, sources, coordinates, results, and
+        states of parts
+    is_reversed : whether the last element comes first
+    wide : the type that floats are combined in
+    stage : {"whole", "states", "parts"}, whether the axis is split; then whether the kernel stores
+        the states of parts or reads them
     """
 
     expression: Expression

@@ -13,18 +13,9 @@ def coordinates(
 ) -> Value:
     """Return the offsets of elements from an array's start, as i32; no array has 2**31 elements.
 
-    Parameters
-    ----------
-    k : Kernel
-    kind : str
-        The class of the array's stride along vectors: 0, 1 or any (n).
-    stride : Value or None
-        Of class n.
-    start : Value
-        Where the array's vectors begin, i64.
-    at : Value or None
-        The first element along the vectors, i32.
-    width : int
+    ``kind``: the class of the array's stride along vectors: 0, 1 or any (n); ``stride``: of class
+    n; ``start``: where the array's vectors begin, i64; ``at``: the first element along the vectors,
+    i32.
     """
     first = k.converted(start, "i32")
     if kind == "0" or at is None:

@@ -36,10 +36,7 @@ _SETTINGS = ("CL_CONFIG_", "IGC_")
 def folder() -> Path | None:
     """Return the cache folder: ``SYCL_DNN_CACHE_DIR``, or a folder in the user's cache.
 
-    Returns
-    -------
-    pathlib.Path or None
-        None if the variable is empty or the user has no home directory: nothing is cached.
+    None if the variable is empty or the user has no home directory: nothing is cached.
     """
     path = os.environ.get(_VARIABLE)
     if path is None:
@@ -52,11 +49,7 @@ def folder() -> Path | None:
 def key(queue: Any, source: str, options: str) -> str:
     """Return the file name for a source compiled for a device; empty if it is not cached.
 
-    Parameters
-    ----------
-    queue : dpctl.SyclQueue
-    source, options : str
-        Input of the compiler.
+    ``source``, ``options``: input of the compiler.
     """
     processor = _processor()
     if folder() is None or not processor:

@@ -26,17 +26,10 @@ _ON_GPU = 64
 class Kernels:
     """The kernels of one source for one dtype and device.
 
-    Parameters
-    ----------
-    trace : Trace
-    source : str
-        The part after the common prelude.
-    dtype : str
-        Element dtype.
-    vector : int
-        Elements per vector of a work-item, 8 or 16.
-    defined : sequence of str
-        Macros to define.
+    source : the part after the common prelude
+    dtype : element dtype
+    vector : elements per vector of a work-item, 8 or 16
+    defined : macros to define
     """
 
     def __init__(
@@ -102,10 +95,7 @@ def launched(
     ``n_visited`` is the number of elements that it visits, 0 if it is not known. ``places`` are
     existing tensors that outputs are written into, None for new ones.
 
-    Raises
-    ------
-    Unimplemented
-        The device's compiler rejects the module.
+    Raises Unimplemented if the device's compiler rejects the module.
     """
     source = Module(name, write)
     kernel = kernel_of(trace, source, name, numbers, n_groups, n_items, form, n_visited)

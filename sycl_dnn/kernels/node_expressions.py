@@ -65,14 +65,9 @@ def _kind(node: Node, ends: Container[Node]) -> str:
 class Reads(NamedTuple):
     """The inputs of a set of nodes.
 
-    Attributes
-    ----------
-    inputs : list of Node
-        Known nodes that are read element by element.
-    gathers : list of Node
-        Nodes whose first input is gathered from, in order.
-    places : list of Node
-        Coordinate nodes.
+    inputs : known nodes that are read element by element
+    gathers : nodes whose first input is gathered from, in order
+    places : coordinate nodes
     """
 
     inputs: list[Node]

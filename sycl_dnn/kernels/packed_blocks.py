@@ -199,16 +199,11 @@ __kernel void packed_rows(__global const uchar *w, __global element *y, int tota
 class Around(NamedTuple):
     """Operations fused with the products.
 
-    Attributes
-    ----------
-    added : Tensor (m, n), optional
-        float32; added to the product with a single matrix.
-    norm : Tensor (k,), optional
-        float32; the rows of ``x`` are divided by their root mean square and multiplied with it.
-    eps : float
-        Added to the mean square.
-    gate : str
-        Of ``GATES``: the activation of the first product, which multiplies the second; or "".
+    added : tensor (m, n), float32; added to the product with a single matrix
+    norm : tensor (k,), float32; the rows of ``x`` are divided by their root mean square and
+        multiplied with it
+    eps : added to the mean square
+    gate : of ``GATES``: the activation of the first product, which multiplies the second; or ""
     """
 
     added: Tensor | None = None
@@ -273,14 +268,9 @@ def packed_products(
 ) -> list[Tensor] | None:
     """Return ``x @ weights.T`` (m, n) in float32 for each matrix, None if no kernel accepts them.
 
-    Parameters
-    ----------
-    x : Tensor (m, k)
-    matrices : sequence of Tensor (n, bytes) of uint8
-    kind : str
-        Of ``BLOCKS``.
-    around : Around
-        With an activation there are two matrices of the same shape and one result.
+    ``x``: tensor (m, k); ``matrices``: sequence of Tensor (n, bytes) of uint8; ``kind``: of
+    ``BLOCKS``; ``around``: with an activation there are two matrices of the same shape and one
+    result.
     """
     (m, k), sizes = x.shape, [w.shape[0] for w in matrices]
     is_small = 0 < m <= MOST_ROWS and min(sizes) > 0 and max(sizes) * max(k, 32) < MAX_SPAN

@@ -9,35 +9,19 @@ from sycl_dnn.kernels.expression import COSTLY, INDEXED, REDUCTIONS, REGISTERS, 
 class Passes:
     """The passes of a kernel.
 
-    Parameters
-    ----------
-    expression : Expression
-    kinds : str
-        Of each axis: kept (k) or reduced (r).
-    classes : sequence of str
-        Of the strides of inputs, sources, coordinates and results, by axis.
-    keeps, has_row : bool
-        Whether passes may leave terms in the memory of results; whether there is local memory for
-        one along the reduced axes.
+    kinds : of each axis: kept (k) or reduced (r)
+    classes : of the strides of inputs, sources, coordinates and results, by axis
+    keeps, has_row : whether passes may leave terms in the memory of results; whether there is local
+        memory for one along the reduced axes
 
-    Attributes
-    ----------
-    count : int
-    reductions : list of list of int
-        By pass, indices of the terms that it reduces.
-    full : list of list of int
-        By pass, indices of the results that it stores per element.
-    varying : list of list of int
-        By pass, inputs and terms that are computed per element.
-    constant_before : list of list of int
-        By pass, terms that are computed once before it.
-    constant_after : list of int
-        Terms that are computed once at the end.
-    once : list of int
-        Indices of the results that are stored once.
-    kept, read_back : list of dict
-        By pass, costly terms that it leaves in the memory of a result, and those that it finds
-        there: places of the results by term; None for local memory, which holds one term.
+    reductions : by pass, indices of the terms that it reduces
+    full : by pass, indices of the results that it stores per element
+    varying : by pass, inputs and terms that are computed per element
+    constant_before : by pass, terms that are computed once before it
+    constant_after : terms that are computed once at the end
+    once : indices of the results that are stored once
+    kept, read_back : by pass, costly terms that it leaves in the memory of a result, and those that
+        it finds there: places of the results by term; None for local memory, which holds one term
     """
 
     def __init__(

@@ -13,21 +13,8 @@ from sycl_dnn.kernels.spirv import Kernel, Value
 class ReducedAxes:
     """The axes that are looped over.
 
-    Parameters
-    ----------
-    kernel : Kernel
-    kinds : str
-    schedule : ReductionSchedule or Schedule
-    sizes : sequence of Value
-    total : Value or None
-        Full size of the axis that is processed in parts.
-
-    Attributes
-    ----------
-    looped : list of int
-        Outermost first.
-    high : dict
-        End of each axis.
+    ``total``: full size of the axis that is processed in parts. ``looped``: outermost first;
+    ``high``: end of each axis.
     """
 
     def __init__(

@@ -40,14 +40,9 @@ _MAX_ROW, _MAX_COLUMN, _MAX_SINGLE_COLUMN = 4096, 64, 512
 class ReductionGrid(NamedTuple):
     """The iteration space of a kernel, with as few axes as possible.
 
-    Attributes
-    ----------
-    sizes : tuple of int
-        Outermost first.
-    kinds : str
-        Of each axis: kept (k) or reduced (r), at least one of them.
-    strides : tuple of tuple of int
-        Of each array along each axis, in elements.
+    sizes : outermost first
+    kinds : of each axis: kept (k) or reduced (r), at least one of them
+    strides : of each array along each axis, in elements
     """
 
     sizes: tuple[int, ...]
@@ -246,12 +241,7 @@ def _longest(grid: ReductionGrid) -> int:
 class Plan(NamedTuple):
     """A kernel launch.
 
-    Attributes
-    ----------
-    form : ReductionForm
-    numbers : list of int
-        Scalar arguments of the launch.
-    n_groups, n_parts : int
+    ``numbers``: scalar arguments of the launch.
     """
 
     form: ReductionForm

@@ -150,12 +150,9 @@ def resized(x: Tensor, sizes: tuple[int, ...], primitive: Primitive) -> Tensor:
 def resized_gradient(x: Tensor, dy: Tensor, primitive: Primitive) -> Tensor | None:
     """Return the gradient of channels-last (N, C, *S); None to use oneDNN.
 
-    Parameters
-    ----------
-    x, dy : Tensor (N, C, *S), (N, C, *T)
-        The interpolated tensor (by ``resampling_linear``), and the gradient of the result.
-    primitive : callable
-        Records the interpolation.
+    ``x``, ``dy``: tensor (N, C, *S), (N, C, *T), the interpolated tensor (by
+    ``resampling_linear``), and the gradient of the result; ``primitive``: records the
+    interpolation.
     """
     kernels = _Way.of(x, dy.shape[2:], primitive)
     return kernels.backward(dy) if kernels is not None and kernels.can_run() else None

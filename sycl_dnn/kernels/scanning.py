@@ -20,15 +20,9 @@ from sycl_dnn.kernels.spirv import TYPES, Kernel, Value
 class Scan(abc.ABC):
     """One scan of a kernel.
 
-    Parameters
-    ----------
-    kernel : Kernel
-    term : Term
-        Of one of ``SCANS``.
-    dtype : str
-        Of the operands.
-    wide : str
-        The type that narrower floats are combined in.
+    term : of one of ``SCANS``
+    dtype : of the operands
+    wide : the type that narrower floats are combined in
     """
 
     has_places = False

@@ -36,22 +36,13 @@ _N_JOINED = 2048
 class ScatterForm(NamedTuple):
     """Compile-time properties of a kernel.
 
-    Attributes
-    ----------
-    dtype, index_dtype : str
-    combined : str
-        The operation of values and elements: add, mul, maximum, minimum; "" if values overwrite.
-    has_base : bool
-        Whether there is a base array, rather than zeros.
-    by_rows : bool
-        Whether the items of a group share rows rather than columns.
-    is_dense : bool
-        Whether each column of the result, and of the base, is contiguous, on a CPU.
-    is_joined : bool
-        Whether such columns also follow each other in memory, and a unit has whole ones.
-    classes : tuple of str
-        Stride classes of indices, values, the base if there is one, and the result.
-    schedule : Schedule
+    combined : the operation of values and elements: add, mul, maximum, minimum; "" if values
+        overwrite
+    has_base : whether there is a base array, rather than zeros
+    by_rows : whether the items of a group share rows rather than columns
+    is_dense : whether each column of the result, and of the base, is contiguous, on a CPU
+    is_joined : whether such columns also follow each other in memory, and a unit has whole ones
+    classes : stride classes of indices, values, the base if there is one, and the result
     """
 
     dtype: str
@@ -91,19 +82,9 @@ def scatter_plan(
 ) -> ScatterPlan:
     """Return the launch of a scatter.
 
-    Parameters
-    ----------
-    grid : Grid
-        Over all axes except the indexed one.
-    along : sequence of int
-        Strides of the arrays along the indexed axis.
-    sizes : tuple (n, m)
-        Sizes of result and indices along that axis.
-    dtypes : tuple (values, indices)
-    combined : str
-        As in the form.
-    is_cpu : bool
-    n_processors : int
+    ``grid``: over all axes except the indexed one; ``along``: strides of the arrays along the
+    indexed axis; ``sizes``: sizes of result and indices along that axis; ``combined``: as in the
+    form.
     """
     (n, m), (*outer, inner) = sizes, grid.sizes
     schedule = ON_CPU if is_cpu else ON_GPU

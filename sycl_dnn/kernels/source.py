@@ -98,11 +98,7 @@ _ITEMS = """
 def beginning(dtype: str, vector: int, items: int) -> str:
     """Return the prelude of a source for elements of ``dtype``.
 
-    Parameters
-    ----------
-    dtype : {"float32", "bfloat16", "float16"}
-    vector : {8, 16}
-    items : int
-        Work-items per group, a power of two.
+    ``dtype``: {"float32", "bfloat16", "float16"}; ``vector``: {8, 16}; ``items``: work-items per
+    group, a power of two.
     """
     return f"#define V {vector}\n#define L {items}\n{_COMMON}{_ELEMENTS[dtype]}{_ITEMS}"

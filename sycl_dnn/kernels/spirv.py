@@ -68,13 +68,8 @@ class Value(NamedTuple):
 class Kernel:
     """The assembler of one kernel.
 
-    Parameters
-    ----------
-    name : str
-    parameters : sequence of (kind, type)
-        The kind is ``"pointer"`` to global memory, or ``"value"``.
-    n_items : int
-        Work-items per group, along one axis.
+    ``parameters``: sequence of (kind, type), the kind is ``"pointer"`` to global memory, or
+    ``"value"``; ``n_items``: work-items per group, along one axis.
     """
 
     def __init__(self, name: str, parameters: Sequence[tuple[str, str]], n_items: int) -> None:

@@ -261,14 +261,9 @@ def tiled_products(
 ) -> list[Tensor] | None:
     """Return ``x @ weights.T`` (m, n) in float32 for each matrix, None if no kernel accepts them.
 
-    Parameters
-    ----------
-    x : Tensor (m, k)
-    matrices : sequence of Tensor (n, bytes) of uint8
-    kind : str
-        Of ``TILED``.
-    around : Around
-        With an activation there are two matrices of the same shape and one result.
+    ``x``: tensor (m, k); ``matrices``: sequence of Tensor (n, bytes) of uint8; ``kind``: of
+    ``TILED``; ``around``: with an activation there are two matrices of the same shape and one
+    result.
     """
     (m, k), sizes = x.shape, [w.shape[0] for w in matrices]
     is_small = 0 < m <= MOST_ROWS and 0 < x.size <= _MAX_PRIVATE and min(sizes) > 0

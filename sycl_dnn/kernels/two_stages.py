@@ -10,19 +10,11 @@ from sycl_dnn.kernels.expression import Expression, Term
 class Stages:
     """Two expressions that compute the results of one.
 
-    Parameters
-    ----------
-    expression : Expression
-        Without nested reductions; its results have only the kept axes.
+    first : over all inputs; its results are partial reductions
+    second : its inputs are the partial results, then some inputs of the first stage
+    again : inputs that the second stage also reads
 
-    Attributes
-    ----------
-    first : Expression
-        Over all inputs; its results are partial reductions.
-    second : Expression
-        Its inputs are the partial results, then some inputs of the first stage.
-    again : list of int
-        Inputs that the second stage also reads.
+    ``expression``: without nested reductions; its results have only the kept axes.
     """
 
     def __init__(self, expression: Expression) -> None:

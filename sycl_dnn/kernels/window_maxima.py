@@ -191,17 +191,9 @@ def maxima(
 ) -> dict[str, Tensor]:  # fmt: skip
     """Return the maxima of (N, C, *S) as ``dst``, and optionally their ``workspace``.
 
-    Parameters
-    ----------
-    x : Tensor (N, C, *S)
-    shape : tuple of int
-        Of the maxima.
-    params : dict
-        Of the primitive.
-    needs_workspace : bool
-        Whether the workspace is needed for a gradient or for indices.
-    primitive : callable
-        Records oneDNN's primitive, which is slower on CPUs without AVX-512.
+    ``x``: tensor (N, C, *S); ``shape``: of the maxima; ``params``: of the primitive;
+    ``needs_workspace``: whether the workspace is needed for a gradient or for indices;
+    ``primitive``: records oneDNN's primitive, which is slower on CPUs without AVX-512.
     """
     input_layout = chosen("max_pool", x) if x.ndim <= 4 else None
     windows, n_entries = _Windows(x, shape, params), len(x.trace.tape)
@@ -228,14 +220,9 @@ def maxima_gradient(
 ) -> Tensor | None:
     """Return the gradient of (N, C, *S) in the layout of ``x``; None to use oneDNN.
 
-    Parameters
-    ----------
-    x, dy : Tensor (N, C, *S), (N, C, *T)
-        The pooled tensor, row-major or channels-last, and the gradient of the maxima.
-    workspace : Tensor
-        The workspace of oneDNN's primitive or of ``maxima``.
-    params : dict
-        Of the primitive: ``kernel``, ``strides``, ``padding_l``.
+    ``x``, ``dy``: tensor (N, C, *S), (N, C, *T), the pooled tensor, row-major or channels-last, and
+    the gradient of the maxima; ``workspace``: the workspace of oneDNN's primitive or of ``maxima``;
+    ``params``: of the primitive: ``kernel``, ``strides``, ``padding_l``.
     """
     input_layout = chosen("max_pool", x)
     if input_layout is None or x.ndim > 4 or not _is_readable(workspace, dy.shape):

@@ -25,20 +25,12 @@ def cached_attention(
 ) -> tuple[Any, Any]:  # fmt: skip
     """Return attention (N, T, H, D) and the updated cache.
 
-    Parameters
-    ----------
-    heads : list of array (N, T, H, D), (N, T, key heads, D), (N, T, key heads, D)
-        Queries, keys and values before their rotary embedding.
-    turn : Turn, optional
-    cache : pair of arrays (N, key heads, S, D)
-        If donated to the program, their memory is updated in place.
-    places : Places
-    mask : array (N, 1, T * group, L)
-        Added to the scores of each group of heads that share keys; only L slots are read.
-    scores : Scores
-    kind : str
-        Kind of the matrices of the layer, if they are packed: with many rows the scores are
-        products in the same dtype.
+    ``heads``: list of array (N, T, H, D), (N, T, key heads, D), (N, T, key heads, D), queries, keys
+    and values before their rotary embedding. ``cache``: pair of arrays (N, key heads, S, D), if
+    donated to the program, their memory is updated in place. ``mask``: array (N, 1, T * group, L),
+    added to the scores of each group of heads that share keys; only L slots are read. ``kind``:
+    kind of the matrices of the layer, if they are packed: with many rows the scores are products in
+    the same dtype.
     """
     y, keys, values = _attention(tuple(heads), tuple(cache), places, mask, turn, scores, kind)
     return y, (keys, values)
@@ -73,16 +65,9 @@ def _attention(
 def attended(query: Any, key: Any, value: Any, mask: Any, scores: Scores, dtype: str) -> Any:
     """Return attention (N, T, H, D), in the dtype of ``query``.
 
-    Parameters
-    ----------
-    query : array (N, H, T, D)
-        Of the last T of S positions, or of earlier ones.
-    key, value : array (N, key heads, S, D)
-    mask : array (N, 1, T * group, S)
-        float32.
-    scores : Scores
-    dtype : str
-        Of the matrix products; scores are float32.
+    ``query``: array (N, H, T, D), of the last T of S positions, or of earlier ones. ``key``,
+    ``value``: array (N, key heads, S, D). ``mask``: array (N, 1, T * group, S), float32. ``dtype``:
+    of the matrix products; scores are float32.
     """
     n, heads, length, dim = query.shape
     n_keys, n_slots = key.shape[1:3]

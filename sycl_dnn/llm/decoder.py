@@ -66,18 +66,9 @@ class Attention(Module):
     ) -> Any:  # fmt: skip
         """Map (N, T, hidden) to the same shape, and return the updated cache.
 
-        Parameters
-        ----------
-        x : array (N, T, hidden)
-        input_norm : Module
-            Normalizes ``x``.
-        turns : list of Turn
-        mask : array or None
-            Added to the scores (N, key heads, T * group, S); None means causal.
-        places : Places, optional
-        cache : pair of arrays (N, heads, S, D), optional
-        residual : array (N, T, hidden), optional
-            Added to the result.
+        ``x``: array (N, T, hidden). ``input_norm``: normalizes ``x``. ``mask``: added to the scores
+        (N, key heads, T * group, S); None means causal. ``cache``: pair of arrays (N, heads, S, D).
+        ``residual``: array (N, T, hidden), added to the result.
         """
         heads, rotation = self.heads(x, input_norm), self.layer.rotation
         turn = None if rotation is None else turns[rotation]

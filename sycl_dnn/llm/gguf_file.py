@@ -52,14 +52,7 @@ _OTHER_SCALE = {"gemma2": 46, "gemma3_text": 62}
 class GgufFile:
     """A model in a llama.cpp file.
 
-    Parameters
-    ----------
-    path : Path
-
-    Raises
-    ------
-    ValueError
-        The file is damaged, or its architecture is unsupported.
+    Raises ValueError if the file is damaged, or its architecture is unsupported.
     """
 
     def __init__(self, path: Path) -> None:
@@ -122,10 +115,7 @@ class GgufFile:
     def array(self, name: str, shape: tuple[int, ...]) -> Any:
         """Return a parameter by Hugging Face's name as a NumPy float32 array.
 
-        Raises
-        ------
-        ValueError
-            It is missing, or has an unexpected shape or unknown type.
+        Raises ValueError if it is missing, or has an unexpected shape or unknown type.
         """
         stored, role = self._stored(name, shape)
         row, values = self.config.row, self._reader.read(stored)
@@ -137,10 +127,7 @@ class GgufFile:
     def packed(self, name: str, shape: tuple[int, ...]) -> PackedMatrix | None:
         """Return a matrix in the blocks of the file, (outputs, bytes); None for other types.
 
-        Raises
-        ------
-        ValueError
-            It is missing, or of another shape.
+        Raises ValueError if it is missing, or of another shape.
         """
         stored, role = self._stored(name, shape)
         raw, kind = self._reader.blocks(stored)

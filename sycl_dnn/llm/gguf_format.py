@@ -52,22 +52,8 @@ class StoredStrings:
 class GgufReader:
     """The fields and tensors of a file.
 
-    Parameters
-    ----------
-    path : Path
+    Raises ValueError if the file is damaged, or its version is not 2 or 3.
 
-    Raises
-    ------
-    ValueError
-        The file is damaged, or its version is not 2 or 3.
-
-    Attributes
-    ----------
-    fields : dict of str to number, bool, str, list of numbers or StoredStrings
-    tensors : dict of str to StoredTensor
-
-    Notes
-    -----
     Source: ggml, docs/gguf.md.
     """
 
@@ -143,10 +129,7 @@ class GgufReader:
     def blocks(self, name: str) -> tuple[Any, Any]:
         """Return the bytes of a tensor, (blocks, bytes of one), and their type.
 
-        Raises
-        ------
-        ValueError
-            It is not whole, or of an unknown type.
+        Raises ValueError if it is not whole, or of an unknown type.
         """
         import gguf
 
@@ -165,10 +148,8 @@ class GgufReader:
     def read(self, name: str) -> Any:
         """Return a tensor as NumPy's float32.
 
-        Raises
-        ------
-        ValueError
-            It is not whole, or of a type that the library ``gguf`` does not decode.
+        Raises ValueError if it is not whole, or of a type that the library ``gguf`` does not
+        decode.
         """
         import gguf
 

@@ -23,16 +23,8 @@ _DTYPES = {"F32": np.float32, "F16": np.float16, "BF16": np.uint16, "F64": np.fl
 class Folder:
     """A model saved by Hugging Face's ``save_pretrained``.
 
-    Parameters
-    ----------
-    path : Path
-
-    Raises
-    ------
-    ValueError
-        A file is damaged or lacks something that the model needs.
-    FileNotFoundError
-        A file is missing.
+    Raises ValueError if a file is damaged or lacks something that the model needs, and
+    FileNotFoundError if a file is missing.
     """
 
     def __init__(self, path: Path) -> None:
@@ -47,10 +39,7 @@ class Folder:
     def array(self, name: str, shape: tuple[int, ...]) -> Any:
         """Return a parameter as a NumPy float32 array.
 
-        Raises
-        ------
-        ValueError
-            It is missing, or has an unexpected shape or type.
+        Raises ValueError if it is missing, or has an unexpected shape or type.
         """
         stored, dtype = self._stored(name, shape)
         values = temporary(shape, np.float32)

@@ -16,12 +16,8 @@ from sycl_dnn.ops.creation import iota
 class Slots(NamedTuple):
     """Positions of a call in the cache.
 
-    Attributes
-    ----------
-    first : array ()
-        int32; slot of the first new position, the same in every row.
-    starts : array (N,)
-        int32; slot of each row's first position: rows are padded on the left.
+    ``first``: array (), int32; slot of the first new position, the same in every row. ``starts``:
+    array (N,), int32; slot of each row's first position: rows are padded on the left.
     """
 
     first: Any
@@ -31,12 +27,7 @@ class Slots(NamedTuple):
 class Places(NamedTuple):
     """``Slots``, and those of the new positions.
 
-    Attributes
-    ----------
-    first, starts : array
-        Of ``Slots``.
-    new : array (1, 1, T, 1)
-        int32; from ``slots_from``.
+    ``first``, ``starts``: of ``Slots``. ``new``: array (1, 1, T, 1), int32; from ``slots_from``.
     """
 
     first: Any

@@ -26,11 +26,7 @@ from sycl_dnn.trace.views import untaped
 class PackedMatrix(NamedTuple):
     """Rows of blocks.
 
-    Attributes
-    ----------
-    data : array (n, bytes) of uint8
-    kind : str
-        Of ``BLOCKS`` or ``TILED``.
+    ``data``: array (n, bytes) of uint8; ``kind``: of ``BLOCKS`` or ``TILED``.
     """
 
     data: Any
@@ -50,20 +46,11 @@ def packed_linears(
 ) -> list[Any]:  # fmt: skip
     """Return ``x @ weights.T`` in the dtype of ``x``, for each matrix.
 
-    Parameters
-    ----------
-    x : array (*, k)
-    matrices : sequence of array (n, bytes) of uint8
-    kind : str
-    added : array (*, n), optional
-        Added to the product with a single matrix.
-    norm : array (k,), optional
-        ``x`` is ``F.rms_norm`` with these weights and ``eps`` first.
-    gate : str
-        Name of the activation of the first product, which multiplies the second; or "".
+    ``x``: array (*, k). ``matrices``: sequence of array (n, bytes) of uint8. ``added``: array (*,
+    n), added to the product with a single matrix. ``norm``: array (k,), ``x`` is ``F.rms_norm``
+    with these weights and ``eps`` first. ``gate``: name of the activation of the first product,
+    which multiplies the second; or "".
 
-    Notes
-    -----
     Up to eight rows of ``x`` are multiplied by one kernel that decodes the blocks as it reads them,
     in float32; on CPUs it also normalizes and activates, unless gradients are needed. For more rows
     each matrix is decoded first. CPUs with instructions for it (``avx512_core_bf16``, AMX) then
@@ -129,11 +116,7 @@ def _of_decoded(x: Tensor, data: Tensor, kind: str) -> Tensor:
 def dtype_of_many_rows(x: Tensor, kind: str) -> str:
     """Return the dtype in which more than ``MOST_ROWS`` rows are multiplied.
 
-    Parameters
-    ----------
-    x : Tensor (*, k)
-    kind : str
-        Of the matrix; "" if it is not packed.
+    ``x``: tensor (*, k). ``kind``: of the matrix; "" if it is not packed.
     """
     if kind in ("", "F16") or math.prod(x.shape[:-1]) <= packed_blocks.MOST_ROWS:
         return str(x.dtype)  # bfloat16 has fewer digits than float16
@@ -163,11 +146,7 @@ def _decoded(data: Tensor, kind: str, dtype: str) -> Tensor:
 def looked_up(data: Any, ids: Any, kind: str) -> Any:
     """Return rows (*, k) of a packed matrix, in float32.
 
-    Parameters
-    ----------
-    data : array (n, bytes) of uint8
-    ids : array (*)
-    kind : str
+    ``data``: array (n, bytes) of uint8; ``ids``: array (*).
     """
     flat = F.reshape(ids, (-1,))
     rows = rows_of_tiles(data, flat) if kind in TILED else F.embedding(flat, data)

@@ -51,12 +51,8 @@ def _added(products: Any, scale: Any, bias: Any = None) -> Any:
 def integer_product(x: Any, weight: Any, scale: Any, bias: Any) -> Any:
     """Return ``x @ weight.T + bias`` for int8 weights (n, k), with ``x`` quantized to 16 bits.
 
-    Parameters
-    ----------
-    x : array (*, k)
-    weight : array (n, k) of int8
-    scale : array (n,)
-    bias : array (n,), optional
+    ``x``: array (*, k); ``weight``: array (n, k) of int8; ``scale``: array (n,); ``bias``: array
+    (n,).
     """
     return _multiplied(_rows(x), x, weight, scale, bias)
 

@@ -13,18 +13,11 @@ import numpy as np
 class Rotation(NamedTuple):
     """Parameters of a rotary embedding.
 
-    Attributes
-    ----------
-    head_dim : int
-    frequencies : tuple of float
-        One per feature pair; fewer than half of ``head_dim`` if some features are not rotated.
-    factor : float
-        Scale of sines and cosines.
-    long_frequencies : tuple of float, optional
-        Frequencies used if there are more positions than ``threshold``.
-    threshold : int, optional
-    dynamic : float, optional
-        Growth of the base with the number of positions beyond ``threshold``.
+    frequencies : one per feature pair; fewer than half of ``head_dim`` if some features are not
+        rotated
+    factor : scale of sines and cosines
+    long_frequencies : frequencies used if there are more positions than ``threshold``
+    dynamic : growth of the base with the number of positions beyond ``threshold``
     """
 
     head_dim: int
@@ -40,17 +33,8 @@ class Rotation(NamedTuple):
     ) -> Rotation:
         """Read Hugging Face's ``rope_parameters``.
 
-        Parameters
-        ----------
-        parameters : mapping
-        head_dim : int
-        longest, original : int
-            ``max_position_embeddings`` of the model, and before context extension.
-
-        Raises
-        ------
-        ValueError
-            The type is unsupported or a parameter is missing.
+        ``longest``, ``original``: ``max_position_embeddings`` of the model, and before context
+        extension. Raises ValueError if the type is unsupported or a parameter is missing.
         """
         kind = str(parameters.get("rope_type", parameters.get("type", "default")))
         if kind not in _KINDS:

@@ -22,14 +22,9 @@ def joined(pieces: Sequence[Any]) -> Any:
 class Pieces:
     """The text of one row of a batch, as its tokens arrive.
 
-    Parameters
-    ----------
-    tokenizer : Tokenizer, optional
-        Without one, pieces are lists of tokens.
-    stops : sequence of str
-        Strings before which the text ends.
-    before : sequence of int
-        The preceding tokens: they determine whether the text begins with a space.
+    tokenizer : without one, pieces are lists of tokens
+    stops : strings before which the text ends
+    before : the preceding tokens: they determine whether the text begins with a space
     """
 
     def __init__(

@@ -30,12 +30,8 @@ _BITS = 4
 class Choice(NamedTuple):
     """Arrays of the sampling parameters of a step; None for unused ones.
 
-    Attributes
-    ----------
-    temperature, top_k, top_p, min_p, penalty : array (1, 1) of float32, optional
-        Without a temperature, the largest logit is chosen.
-    seed : array (1, 2) of int32, optional
-        Two words.
+    ``temperature``, ``top_k``, ``top_p``, ``min_p``, ``penalty``: array (1, 1) of float32, without
+    a temperature, the largest logit is chosen; ``seed``: array (1, 2) of int32, two words.
     """
 
     temperature: Any = None
@@ -68,13 +64,8 @@ def choice_of(sampling: Sampling, array: Callable[[Any], Any]) -> Choice:
 def marked(seen: Any, ids: Any, is_text: Any) -> Any:
     """Return which tokens occurred (N, vocabulary), int8, with those of a step.
 
-    Parameters
-    ----------
-    seen : array (N, vocabulary) of int8
-        If donated to the program, its memory is updated in place.
-    ids : array (N, T) of int32
-    is_text : array (N, T) of bool
-        False at the padding.
+    ``seen``: array (N, vocabulary) of int8, if donated to the program, its memory is updated in
+    place; ``ids``: array (N, T) of int32; ``is_text``: array (N, T) of bool, False at the padding.
     """
     return _marked(seen, F.where(is_text, ids, -1))
 
@@ -88,17 +79,10 @@ def _marked(seen: Any, ids: Any) -> Any:
 def chosen(logits: Any, seen: Any, places: Any, choice: Choice) -> Any:
     """Return the next tokens (N, 1), int32.
 
-    Parameters
-    ----------
-    logits : array (N, vocabulary) of float32
-    seen : array (N, vocabulary) of int8, optional
-        From ``marked``, for the penalty.
-    places : array (N, 1) of int32
-        The numbers of the next tokens in their texts.
-    choice : Choice
+    ``logits``: array (N, vocabulary) of float32; ``seen``: array (N, vocabulary) of int8, from
+    ``marked``, for the penalty; ``places``: array (N, 1) of int32, the numbers of the next tokens
+    in their texts.
 
-    Notes
-    -----
     The order is penalty, temperature, top-k, top-p, min-p, as in ``transformers``. A threshold of
     the logits is found by its bits, ``_BITS`` in a pass, so nothing is sorted. Of the remaining
     tokens the one with the largest sum of logit and Gumbel noise is a sample of the distribution.

@@ -39,16 +39,9 @@ def applied(
     ``compiler.passes.lone_functions``. With ``set_nan("propagate")`` a kernel is recorded at once.
     Derivatives are those of the definition.
 
-    Parameters
-    ----------
-    definition : callable
-        Of one node of the dtype of ``x``, or of ``wide``.
-    x : Tensor
-        Of floating-point numbers.
-    eltwise_of : Eltwise
-        The equivalent function of oneDNN.
-    wide : str
-        The dtype to compute in, by default that of ``x``.
+    ``definition``: of one node of the dtype of ``x``, or of ``wide``; ``x``: of floating-point
+    numbers; ``eltwise_of``: the equivalent function of oneDNN; ``wide``: the dtype to compute in,
+    by default that of ``x``.
     """
 
     def function(node: Node) -> Node:

@@ -26,14 +26,7 @@ _MAX_STAGES = 5
 class Stage:
     """A launch.
 
-    Attributes
-    ----------
-    plan : Plan
-    grid : ReductionGrid
-    operands : list of Tensor
-    outs : list of Out
-    indexed : list of int
-        Size and stride of each indexed axis.
+    ``indexed``: size and stride of each indexed axis.
     """
 
     plan: Plan
@@ -102,12 +95,7 @@ class Stage:
 
 
 class Chains:
-    """The launches that one lowering records, some of which become one chain.
-
-    Parameters
-    ----------
-    trace : Trace
-    """
+    """The launches that one lowering records, some of which become one chain."""
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace

@@ -18,11 +18,7 @@ from sycl_dnn.ops.selection import GATHER, PLACE, SLICE, concat
 def expanded(results: Sequence[Node], existing: Container[Node]) -> list[Node]:
     """Expand results into operations that have a kernel or no definition.
 
-    Parameters
-    ----------
-    results : sequence of Node
-    existing : container of Node
-        Existing nodes, which are not expanded.
+    ``existing``: existing nodes, which are not expanded.
     """
     replacements: dict[Node, Node] = {}
     for node in in_order(results, existing):
@@ -44,14 +40,8 @@ def reading_sources(
 ) -> list[Node]:
     """Let kernels read the few elements that an array repeats in place of the array.
 
-    Parameters
-    ----------
-    results : sequence of Node
-        Expanded nodes.
-    sources : dict of Node
-        By node of an array: the broadcast of fewer elements.
-    existing : container of Node
-        Existing nodes.
+    ``results``: expanded nodes; ``sources``: by node of an array: the broadcast of fewer elements;
+    ``existing``: existing nodes.
     """
     new: dict[Node, Node] = {}
     for node in in_order(results, existing):
@@ -118,11 +108,7 @@ def reading_results(gradients: Sequence[Node], results: Sequence[Node]) -> list[
     The gradients of softmax and tanh in bfloat16 then read what the forward pass wrote, as in
     PyTorch.
 
-    Parameters
-    ----------
-    gradients : sequence of Node
-    results : sequence of Node
-        Results of the forward pass in memory.
+    ``results``: results of the forward pass in memory.
     """
     replacements: dict[Node, Node] = {}
     for result in results:
@@ -142,11 +128,7 @@ def read_unrounded(results: Sequence[Node], leaves: Sequence[Node]) -> list[Node
 
     The forward pass keeps them: recomputing them takes passes over all elements.
 
-    Parameters
-    ----------
-    results : sequence of Node
-    leaves : sequence of Node
-        The variables.
+    ``leaves``: the variables.
     """
     casts = [r for r in results if r.operation is CAST and _is_of_many(r.inputs[0])]
     return _read_by_gradients([r.inputs[0] for r in casts], casts, leaves)

@@ -58,16 +58,9 @@ def on_host(
 ) -> list[AnyStep]:  # fmt: skip
     """Return the steps of a program that is not compiled, the small ones as work of the host.
 
-    Parameters
-    ----------
-    steps : list
-        In order.
-    finals : list of Tensor
-        The results of a call, those with ``targets`` by index in the caller's arrays.
-    saved : collection of Storage
-        Others that a call returns.
-    fuses_kernels : bool
-        Whether to fuse kernels first; the trace has noted what they compute.
+    ``steps``: in order. ``finals``: the results of a call, those with ``targets`` by index in the
+    caller's arrays. ``saved``: others that a call returns. ``fuses_kernels``: whether to fuse
+    kernels first; the trace has noted what they compute.
     """
     has_work = _has_host(trace) and any(map(_may_be_small, steps))
     if not (has_work or fuses_kernels):

@@ -76,15 +76,9 @@ def all_computed(
 ) -> tuple[Tensor, ...]:
     """Record a function of nodes for tensors; it has derivatives of any order.
 
-    Parameters
-    ----------
-    definition : callable
-        Takes one node for each operand and returns a node, or several, which the gradient reads
-        again.
-    *operands : Tensor or number
-        At least one tensor; dtypes that oneDNN can describe.
-    dtype : str
-        dtype of numbers, which are passed as tensors: another value does not recompile.
+    ``definition``: takes one node for each operand and returns a node, or several, which the
+    gradient reads again. ``*operands``: at least one tensor; dtypes that oneDNN can describe.
+    ``dtype``: dtype of numbers, which are passed as tensors: another value does not recompile.
     """
     trace = next(v.trace for v in operands if isinstance(v, Tensor))
     tensors = [v if isinstance(v, Tensor) else filled(trace, v, (), dtype) for v in operands]
@@ -194,13 +188,8 @@ def gradient(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grad
 class Lowering:
     """The tensors of nodes in one trace.
 
-    Parameters
-    ----------
-    trace : Trace
-    existing : dict
-        Existing tensors by node; their inputs are not recorded.
-    like : dict
-        Tensors of the same shape by result: see ``recorded``.
+    ``existing``: existing tensors by node; their inputs are not recorded. ``like``: tensors of the
+    same shape by result: see ``recorded``.
     """
 
     def __init__(self, trace: Trace, existing: NodeTensors, like: Mapping[Node, Tensor]) -> None:

@@ -85,11 +85,7 @@ def elementwise_plans(
 class ReductionLaunch:
     """The launch of a region's outputs.
 
-    Parameters
-    ----------
-    region : RegionArrays
-    chain : Chains
-        The earlier launches.
+    ``chain``: the earlier launches.
     """
 
     def __init__(self, region: RegionArrays, chain: Chains) -> None:

@@ -39,25 +39,13 @@ def _fits(shape: Shape, full: Shape) -> bool:
 class Region:
     """The nodes that are computed together with a reduction, or a scan.
 
-    Parameters
-    ----------
-    start : Node
-        The reduction, or the scan.
-    order : sequence of Node
-        All nodes to compute, each after its inputs.
-    existing : container of Node
-        Nodes that are already computed.
-    is_deep : bool
-        Whether to include nodes computed from a reduction's results at every element, and
-        reductions of these.
+    start : the reduction, or the scan
+    order : all nodes to compute, each after its inputs
+    existing : nodes that are already computed
+    is_deep : whether to include nodes computed from a reduction's results at every element, and
+        reductions of these
 
-    Attributes
-    ----------
-    shape : tuple of int
-        Of the operands.
-    axes : tuple of int
-    outputs : list of Node
-        Nodes that are read outside the region.
+    ``shape``: of the operands; ``outputs``: nodes that are read outside the region.
     """
 
     def __init__(

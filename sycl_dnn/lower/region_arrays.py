@@ -27,10 +27,7 @@ def coordinate_strides(node: Node, rank: int) -> list[int]:
 def indexed_axes(gathers: Sequence[Node], sources: Sequence[Tensor]) -> list[int]:
     """Return size and stride of each indexed axis.
 
-    Raises
-    ------
-    ValueError
-        There are no elements to choose from.
+    Raises ValueError if there are no elements to choose from.
     """
     sizes_and_strides = []
     for node, source in zip(gathers, sources, strict=True):
@@ -47,21 +44,9 @@ def indexed_axes(gathers: Sequence[Node], sources: Sequence[Tensor]) -> list[int
 class RegionArrays:
     """The arrays that the kernels of a region read and write.
 
-    Parameters
-    ----------
-    trace : Trace
-    region : Region
-    tensors : dict
-        Existing tensors by node.
-
-    Attributes
-    ----------
-    outputs : list of Node
-    expression : Expression
-    operands : list of Tensor
-        Inputs, then sources of gathers, in plain layouts, of the rank of the region.
-    indexed : list of int
-        Size and stride of each axis of a source that an index names.
+    ``tensors``: existing tensors by node. ``operands``: inputs, then sources of gathers, in plain
+    layouts, of the rank of the region; ``indexed``: size and stride of each axis of a source that
+    an index names.
     """
 
     def __init__(self, trace: Trace, region: Region, tensors: Mapping[Node, Tensor]) -> None:

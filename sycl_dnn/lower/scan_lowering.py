@@ -36,11 +36,7 @@ _MIN_LANES = 4
 class ScanLaunch:
     """The launch of a region of scans.
 
-    Parameters
-    ----------
-    region : RegionArrays
-    is_reversed : bool
-        Whether the last element comes first.
+    ``is_reversed``: whether the last element comes first.
     """
 
     def __init__(self, region: RegionArrays, *, is_reversed: bool) -> None:

@@ -28,18 +28,10 @@ SCATTERS = {
 def scattered(inputs: Sequence[Tensor], axis: int, shape: Shape, combined: str) -> Tensor:
     """Record the writing or combining of values at an index.
 
-    Parameters
-    ----------
-    inputs : sequence of Tensor
-        Values and an index: they replace zeros or are added to them, in float32 if they are
-        narrower. Or an array, values and an index: they are combined with its elements, or the last
-        value for one wins.
-    axis : int
-        Axis that the index refers to; along others it broadcasts.
-    shape : tuple of int
-        Shape of the result.
-    combined : str
-        Of ``SCATTERS``.
+    ``inputs``: values and an index: they replace zeros or are added to them, in float32 if they are
+    narrower. Or an array, values and an index: they are combined with its elements, or the last
+    value for one wins. ``axis``: axis that the index refers to; along others it broadcasts.
+    ``shape``: shape of the result. ``combined``: of ``SCATTERS``.
     """
     *base, values, index = inputs
     trace, dtype = values.trace, str(values.dtype)

@@ -152,10 +152,7 @@ _STEP = 1 << 40
 class Order:
     """A list of nodes with increasing keys.
 
-    Parameters
-    ----------
-    nodes : iterable of Node
-        In order, without repetition.
+    ``nodes``: in order, without repetition.
     """
 
     def __init__(self, nodes: Iterable[Node]) -> None:

@@ -41,12 +41,7 @@ def assign(module: Any, name: str, value: Tensor) -> None:
 class BufferMarks(OfOthers):
     """Marks on a parameter or buffer of a traced module, and on its views.
 
-    Attributes
-    ----------
-    module : Module
-    name : str
-    has_gradient : bool
-        Whether a function is differentiated with respect to the module.
+    ``has_gradient``: whether a function is differentiated with respect to the module.
     """
 
     __slots__ = ("has_gradient", "module", "name")
@@ -58,10 +53,7 @@ class BufferMarks(OfOthers):
     def written(self, value: Any, writer: str, result: Any) -> Any:
         """Let an array, or a view of it, represent ``result``, which a function writes to it.
 
-        Raises
-        ------
-        TypeError
-            It is a parameter, and the gradient with respect to it is wanted.
+        Raises TypeError if it is a parameter, and the gradient with respect to it is wanted.
         """
         attrs, trace = self.module.__dict__, value.trace
         group, path = _group(self.module, self.name), f"{type(self.module).__name__}.{self.name}"

@@ -78,10 +78,7 @@ def _parameters(leaves: list[Any], form: Any, is_readable: bool) -> dict[int, tu
 def check(module: Any, name: str, value: Any) -> None:
     """Refuse a parameter of a module that is an argument of the traced function.
 
-    Raises
-    ------
-    TypeError
-        A gradient would not reach it.
+    Raises TypeError if a gradient would not reach it.
     """
     if type(value) is not dpnp.ndarray:
         return

@@ -184,10 +184,8 @@ def _instance(value: Any) -> Parts | None:
 def reaches(value: Any, ids: Mapping[int, bool], path: str, seen: dict[int, Any]) -> bool:
     """Whether a value refers to an object whose id is in ``ids``, as ``ids_of`` returns them.
 
-    Raises
-    ------
-    TypeError
-        It refers to the array of a parameter that is no attribute, or to one of other modules.
+    Raises TypeError if it refers to the array of a parameter that is no attribute, or to one of
+    other modules.
     """
     value = referent_of(value)
     if isinstance(value, ModuleArray):
@@ -240,10 +238,7 @@ def _is_simple(value: Any) -> bool:
 def attribute_of(value: ModuleArray, ids: Mapping[int, bool], path: str) -> Any:
     """Return the parameter or buffer that an array belongs to in some modules; None if none.
 
-    Raises
-    ------
-    TypeError
-        It is a parameter of other modules, which no gradient would reach.
+    Raises TypeError if it is a parameter of other modules, which no gradient would reach.
     """
     for (_, name), owner in value.owners.items():
         module = owner()

@@ -78,12 +78,7 @@ def register(
 ) -> RemovableHandle:
     """Add a hook to a module.
 
-    Raises
-    ------
-    TypeError
-        The hook cannot be called.
-    RuntimeError
-        The module is being traced.
+    Raises TypeError if the hook cannot be called, and RuntimeError if the module is being traced.
     """
     name = type(module).__name__
     if not callable(function):

@@ -23,14 +23,9 @@ def slots_from(first: Any, n: int) -> Any:
 def write_slots(cache: Any, new: Any, places: Any) -> Any:
     """Return a cache (N, heads, S, D) with (N, heads, T, D) written to slots.
 
-    Parameters
-    ----------
-    cache : array (N, heads, S, D)
-        If donated to the program, its memory is updated in place.
-    new : array (N, heads, T, D)
-        Same dtype. Positions beyond the last slot are dropped.
-    places : array (1, 1, T, 1)
-        int32; from ``slots_from``.
+    ``cache``: array (N, heads, S, D), if donated to the program, its memory is updated in place.
+    ``new``: array (N, heads, T, D), same dtype. Positions beyond the last slot are dropped.
+    ``places``: array (1, 1, T, 1), int32; from ``slots_from``.
     """
     return written(cache, new, places, 2)
 

@@ -35,16 +35,7 @@ def _runs(batch_sizes: Sequence[int]) -> list[_Run]:
 def run_packed(network: Any, sequence: Any, hx: Any) -> tuple[Any, Any]:
     """Run a network over a ``PackedSequence``; states are in the caller's order.
 
-    Parameters
-    ----------
-    network : RNN, LSTM or GRU
-    sequence : PackedSequence
-    hx : array (L * D, N, H), a pair of them, or None
-        As the network accepts it.
-
-    Returns
-    -------
-    PackedSequence, states
+    ``hx``: array (L * D, N, H), a pair of them, or None, as the network accepts it.
     """
     data, runs = sequence.data, _runs(sequence.batch_sizes)
     if data.ndim != 2 or data.shape[1] != network.input_size:

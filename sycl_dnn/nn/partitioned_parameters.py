@@ -49,10 +49,7 @@ def _owners_in(form: Form) -> list[Owners | None]:
 def check_whole(name: str, params: Any) -> None:
     """Refuse partitioned parameters, for a rule that reads whole arrays.
 
-    Raises
-    ------
-    TypeError
-        There is one.
+    Raises TypeError if there is one.
     """
     if any(owners(tree.flatten(params)[1])):
         raise TypeError(
@@ -73,10 +70,7 @@ def by_owners(arrays: Sequence[Any], structure: tree.Structure) -> dict[Owners |
 def norm_over_ranks(norms: Mapping[Owners | None, Any], norm_type: float) -> Any:
     """Combine this rank's norms of the parts of each group into the norm of everything.
 
-    Raises
-    ------
-    ValueError
-        Ranks have parts, and the norm of order 0 counts whole arrays.
+    Raises ValueError if ranks have parts, and the norm of order 0 counts whole arrays.
     """
     if set(norms) == {None}:
         return norms[None]

@@ -225,10 +225,7 @@ class Watched:
     def hand_on(self) -> None:
         """Repeat the assignments of an inner function's copy on the outer function's.
 
-        Raises
-        ------
-        NeedsArrays
-            The inner function changed something else.
+        Raises NeedsArrays if the inner function changed something else.
         """
         for change in self.changes():
             if change.changed is not change.module:
@@ -266,10 +263,7 @@ def runs(module: Any) -> bool:
 def check_assignment(module: Any, name: str) -> None:
     """Note an assignment to an attribute while its module is traced.
 
-    Raises
-    ------
-    NeedsArrays
-        It would happen once, not on each call.
+    Raises NeedsArrays if it would happen once, not on each call.
     """
     watched = getattr(running_trace(), "watched", ())
     if not any(w.note(module, name) for w in watched):
@@ -382,10 +376,7 @@ def _refusal(module: Any, name: str, what: str) -> str:
 def returned(module: Any, name: str) -> Any:
     """Return an attribute that a compiled function assigned.
 
-    Raises
-    ------
-    NeedsArrays
-        A compiled function reads it, before it assigns it again.
+    Raises NeedsArrays if a compiled function reads it, before it assigns it again.
     """
     attrs, trace = module.__dict__, running_trace()
     if "_is_traced" in attrs or runs(module) and not trace.is_repeated:

@@ -71,10 +71,7 @@ def check(pd: Any) -> None:
 
     Also warn about slow reference implementations, once per process.
 
-    Raises
-    ------
-    Unimplemented
-        Executing it would crash the process.
+    Raises Unimplemented if executing it would crash the process.
     """
     if refused := _matching(pd, "refused"):
         raise Unimplemented(f"{pd.name} ({pd.impl_info}): {refused.advice}; got {pd!r}")

@@ -287,10 +287,7 @@ KINDS = {
 def allocated(kind: Any, nbytes: int, queue: Any, purpose: str) -> Any:
     """Allocate ``nbytes`` bytes (at least one) as a dpctl.memory object of class ``kind``.
 
-    Raises
-    ------
-    OutOfMemory
-        The device has no such memory left; the message begins with ``purpose``.
+    Raises OutOfMemory if the device has no such memory left; the message begins with ``purpose``.
     """
     try:
         return kind(max(nbytes, 1), queue=queue)

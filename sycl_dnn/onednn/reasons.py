@@ -25,12 +25,7 @@ _LONGEST = 300
 class Recipe:
     """The arguments of a primitive descriptor, in a form that another process can repeat.
 
-    Parameters
-    ----------
-    name : the primitive, such as ``"convolution_forward"``
-    parameters : its keyword arguments
-    attr : PrimitiveAttr
-    engine : Engine
+    ``name``: the primitive, such as ``"convolution_forward"``.
     """
 
     def __init__(self, name: str, parameters: dict, attr: Any, engine: Any) -> None:

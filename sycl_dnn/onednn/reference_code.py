@@ -94,16 +94,8 @@ def _text(pd: Any, descs: dict[str, Any], faster: str) -> str:
 def alternative(pd: Any) -> str:
     """Return a faster alternative to the reference implementation of a descriptor.
 
-    Parameters
-    ----------
-    pd : PrimitiveDesc
-        For a CPU engine.
-
-    Returns
-    -------
-    str
-        Layouts or a data type with the implementation's name, or a function of
-        ``sycl_dnn.functional``; "" if there is none.
+    ``pd``: for a CPU engine. Layouts or a data type with the implementation's name, or a function
+    of ``sycl_dnn.functional``; "" if there is none.
     """
     for words, layout, data_type in _ways(pd):
         try:

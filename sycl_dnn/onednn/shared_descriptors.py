@@ -39,10 +39,7 @@ class Descriptors:
 
     Callers must not advance a cached descriptor to its next implementation.
 
-    Parameters
-    ----------
-    capacity : int
-        Maximum number of descriptors.
+    ``capacity``: maximum number of descriptors.
     """
 
     def __init__(self, capacity: int = _MAX_DESCRIPTORS) -> None:
@@ -57,10 +54,7 @@ class Descriptors:
     ) -> Any:
         """Return a shared descriptor; ``words`` as for ``new``.
 
-        Raises
-        ------
-        DnnlError
-            oneDNN does not support it.
+        Raises DnnlError if oneDNN does not support it.
         """
         key = self._key(engine, row, params, attr, words)
         cached = self._get(key)
@@ -173,10 +167,7 @@ def new(
 ) -> Any:
     """Return a new descriptor: of the first implementation with these words in its name, if any.
 
-    Raises
-    ------
-    DnnlError
-        oneDNN has none.
+    Raises DnnlError if oneDNN has none.
     """
     make = getattr(_core, row)
     pd = make(engine, **params, attr=attr)

@@ -297,16 +297,9 @@ def _name_of(function: Any, args: tuple[Any, ...]) -> str:
 def explanation(function: Any, args: tuple[Any, ...], named: Mapping[str, Any]) -> Exception | None:
     """Return an error for a call that matches none of a function's signatures.
 
-    Parameters
-    ----------
-    function : an extension function, whose docstring begins with its signatures
-    args, named : the arguments of the call, including ``self`` of a method
-
-    Returns
-    -------
-    TypeError or InvalidArguments
-        It names the argument, the rule and the value. None if every argument matches as far as
-        annotations tell, so that pybind11's message is the best available.
+    ``args``, ``named``: the arguments of the call, including ``self`` of a method. It names the
+    argument, the rule and the value. None if every argument matches as far as annotations tell, so
+    that pybind11's message is the best available.
     """
     name = _name_of(function, args)
     overloads = signatures(function)

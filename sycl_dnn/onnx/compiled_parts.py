@@ -32,11 +32,7 @@ _MAX_SEEN = 1 << 12
 class Part:
     """Consecutive nodes, none of which reads values, with the programs that compute them.
 
-    Parameters
-    ----------
-    nodes : list of Node
-    later : set of str
-        The values that other nodes read, or that are results of the graph.
+    ``later``: the values that other nodes read, or that are results of the graph.
     """
 
     def __init__(self, nodes: list[Any], later: set[str]) -> None:

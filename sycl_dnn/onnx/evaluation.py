@@ -57,17 +57,10 @@ def fits_device(dtype: Any) -> bool:
 class Evaluation:
     """One evaluation of a model.
 
-    Parameters
-    ----------
-    graph : Graph
-    queue : dpctl.SyclQueue
-        Destination of constants.
-    module : Module
-        Provides the mode and the statistics to update.
-    float_dtype : str
-        Replaces float32.
-    trace : Trace, optional
-        The trace of the function that evaluates the model.
+    queue : destination of constants
+    module : provides the mode and the statistics to update
+    float_dtype : replaces float32
+    trace : the trace of the function that evaluates the model
     """
 
     def __init__(

@@ -261,10 +261,7 @@ def note_facts(structure: bytes, facts: Facts) -> None:
 def facts_of(structure: bytes) -> Facts:
     """Return the facts about a structure.
 
-    Raises
-    ------
-    InvalidArguments
-        A part of it is invalid.
+    Raises InvalidArguments if a part of it is invalid.
     """
     facts = _kept.pop(structure, None)
     if facts is not None:

@@ -57,11 +57,7 @@ class _ExportedFunction(RunningFunction):
 class ExportTrace(Trace):
     """A trace that also writes functions of the layer as ONNX's operators.
 
-    Parameters
-    ----------
-    engine : Engine
-    names : dict
-        Names of arrays that the function refers to itself, by their identity.
+    ``names``: names of arrays that the function refers to itself, by their identity.
     """
 
     def __init__(self, engine: Any, names: Mapping[int, str]) -> None:

@@ -43,21 +43,11 @@ def operator(
 ) -> Callable[[Body], Body]:  # fmt: skip
     """Register a function for operators, starting with a version of their operator set.
 
-    Parameters
-    ----------
-    names : str or iterable of str
-    since : int
-        First version that the function implements, up to the next registered one.
-    host : collection of int
-        Indices of inputs that the function receives as NumPy arrays.
-    mixed : bool
-        Whether other inputs that are known on the host are passed as NumPy arrays.
-    step : bool
-        Whether the result shape depends on values, so that it cannot be traced.
-    domain : str
-    constants : collection of int
-        Indices of the inputs that remain constants, not parameters, if the file contains them, such
-        as scales of quantized weights.
+    ``since``: first version that the function implements, up to the next registered one; ``host``:
+    indices of inputs that the function receives as NumPy arrays; ``mixed``: whether other inputs
+    that are known on the host are passed as NumPy arrays; ``step``: whether the result shape
+    depends on values, so that it cannot be traced; ``constants``: indices of the inputs that remain
+    constants, not parameters, if the file contains them, such as scales of quantized weights.
     """
 
     def add(body: Body) -> Body:

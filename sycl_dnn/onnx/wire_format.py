@@ -43,11 +43,7 @@ def places(data: Content, names: Set[str]) -> dict[str, Span]:
 def without_values(data: Content, least: int) -> tuple[Content, list[Span | None]]:
     """Return a model without the long values of its initializers, and where those are, in order.
 
-    Parameters
-    ----------
-    data : bytes or mmap
-    least : int
-        Bytes of values that are left out; only those in one field.
+    ``least``: bytes of values that are left out; only those in one field.
     """
     models = [(before, span) for field, before, span in _entries(data, (0, len(data)))
               if field == _GRAPH]  # fmt: skip

@@ -65,10 +65,7 @@ class Node(NamedTuple):
 class Recording:
     """The nodes of a function for inputs of certain sizes.
 
-    Parameters
-    ----------
-    prefix : str
-        Prefix of the numbers in names.
+    ``prefix``: prefix of the numbers in names.
     """
 
     def __init__(self, prefix: str = "") -> None:
@@ -136,12 +133,8 @@ def type_number(dtype: str) -> int:
 class Symbols:
     """Symbolic sizes, and their settings for which a function was recorded.
 
-    Parameters
-    ----------
-    sources : dict
-        By symbol: the name of an input and the axis that has this size.
-    settings : sequence of dict
-        Sizes by symbol: first some, then each of them changed alone, and last all changed.
+    ``sources``: by symbol: the name of an input and the axis that has this size; ``settings``:
+    sizes by symbol: first some, then each of them changed alone, and last all changed.
     """
 
     def __init__(

@@ -29,18 +29,8 @@ from sycl_dnn.ops.shape import SUM, broadcast_to
 class Scores:
     """Class scores as log-probabilities.
 
-    Parameters
-    ----------
-    x : Node
-    axis : int
-    is_normalized : bool
-        Whether ``x`` is already log-probabilities.
-
-    Attributes
-    ----------
-    logs : Node
-    saved : list of Node
-        Values that the gradient reuses.
+    ``is_normalized``: whether ``x`` is already log-probabilities. ``saved``: values that the
+    gradient reuses.
     """
 
     def __init__(self, x: Node, axis: int, *, is_normalized: bool) -> None:
@@ -78,17 +68,9 @@ def loss_of_indices(
 ) -> tuple[Node, ...]:  # fmt: skip
     """Return the loss for class indices.
 
-    Parameters
-    ----------
-    scores : Scores
-    target : Node
-        int64, with size 1 along the axis. Invalid indices give NaN.
-    weight : Node, optional
-        Class weights, with the rank of the scores.
-    axis, ignore_index : int
-    smoothing : float
-        Share of each target that is distributed evenly over all classes.
-    reduction : str
+    ``target``: int64, with size 1 along the axis. Invalid indices give NaN. ``weight``: class
+    weights, with the rank of the scores. ``smoothing``: share of each target that is distributed
+    evenly over all classes.
     """
     dtype = scores.logs.dtype
     zero, n = number(0, dtype), scores.n_classes

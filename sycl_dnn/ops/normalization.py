@@ -22,21 +22,10 @@ def statistics(x: Node, axes: Axes, groups: int, eps: float) -> tuple[Node, Node
     An estimate of the mean is subtracted first, so that squares do not cancel where a mean is many
     standard deviations from zero.
 
-    Parameters
-    ----------
-    x : Node (N, C, *S)
-        Of a dtype wide enough for sums.
-    axes : sequence of int
-        All but the channels', and the samples' if each has its own statistics.
-    groups : int
-        Of channels, which share statistics.
-    eps : float
-        Added to the variance: ``scale = 1 / sqrt(variance + eps)``.
-
-    Returns
-    -------
-    tuple of Node
-        With the channels, and size 1 along ``axes``.
+    ``x``: node (N, C, *S), of a dtype wide enough for sums; ``axes``: all but the channels', and
+    the samples' if each has its own statistics; ``groups``: of channels, which share statistics;
+    ``eps``: added to the variance: ``scale = 1 / sqrt(variance + eps)``. With the channels, and
+    size 1 along ``axes``.
     """
     sample = x
     for axis in reversed(axes):

@@ -43,18 +43,9 @@ def strong_wolfe(
 ) -> tuple[Point, int]:
     """Find a point that satisfies the strong Wolfe conditions; count the evaluations.
 
-    Parameters
-    ----------
-    at : callable
-        ``at(t)`` returns the point at distance ``t``.
-    t : float
-        The first distance to try.
-    start : Point
-        At distance 0.
-    size : float
-        The largest absolute element of the direction.
-    least_change : float
-        The search ends if the bracket is too narrow to move any parameter by more.
+    ``at``: ``at(t)`` returns the point at distance ``t``; ``t``: the first distance to try;
+    ``start``: at distance 0; ``size``: the largest absolute element of the direction;
+    ``least_change``: the search ends if the bracket is too narrow to move any parameter by more.
     """
     bracket, n, is_done = _bracketed(at, t, start)
     # Lower value first.

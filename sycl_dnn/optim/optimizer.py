@@ -46,10 +46,8 @@ def _after(steps: Any, value: Any) -> Any:
 def rate_of(name: str, args: tuple[Any, ...], options: dict[str, Any], default: float) -> Any:
     """Return the rate passed to a constructor, removing it from ``options``.
 
-    Raises
-    ------
-    TypeError
-        It is neither a number nor a schedule; torch's signature starts with the parameters.
+    Raises TypeError if it is neither a number nor a schedule; torch's signature starts with the
+    parameters.
     """
     for value in (*args[:1], *(options[n] for n in ("params", "lr") if n in options)):
         if not _is_rate(value):

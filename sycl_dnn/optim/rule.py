@@ -109,12 +109,8 @@ def in_one_kernel(
 ) -> dict[str, Tensor]:
     """Compute new arrays from arrays of one shape and from numbers, which are read from memory.
 
-    Parameters
-    ----------
-    definition : callable
-        Takes nodes by name, in float64 if an array is, otherwise in float32; returns some of the
-        arrays' names with new values, which are converted to the dtypes of these.
-    arrays, numbers : dict
+    ``definition``: takes nodes by name, in float64 if an array is, otherwise in float32; returns
+    some of the arrays' names with new values, which are converted to the dtypes of these.
     """
     wide = "float64" if any(str(a.dtype) == "float64" for a in arrays.values()) else "float32"
     names: list[str] = []

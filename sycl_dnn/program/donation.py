@@ -89,16 +89,8 @@ def overwritten_arguments(
 ) -> dict[int, Storage]:  # fmt: skip
     """Return the argument that each result overwrites, by id of the result's storage.
 
-    Parameters
-    ----------
-    steps : list
-        In trace order.
-    finals : list of Tensor
-        The results of a call.
-    arguments : list of Storage
-        Arguments that may be overwritten.
-    saved : collection of Storage
-        Other storages that a call returns unchanged.
+    ``steps``: in trace order; ``finals``: the results of a call; ``arguments``: arguments that may
+    be overwritten; ``saved``: other storages that a call returns unchanged.
     """
     uses, returned = Uses(steps), list(finals)
     used = {id(s) for s in saved} | {id(t.storage) for t in returned}

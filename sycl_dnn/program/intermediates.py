@@ -28,10 +28,7 @@ class Intermediates:
     Creating an array takes 2 us, which programs with many small steps of NumPy spend hundreds of
     times. Calls that overlap have arrays of their own.
 
-    Parameters
-    ----------
-    blanks : list of (int, Blank)
-        Registers and their allocations.
+    ``blanks``: list of (int, Blank), registers and their allocations.
     """
 
     def __init__(self, blanks: Sequence[tuple[int, Blank]]) -> None:

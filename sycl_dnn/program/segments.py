@@ -48,12 +48,7 @@ class Places:
 class Arena:
     """Offsets of scratchpads and intermediate storages of a segment.
 
-    Parameters
-    ----------
-    steps : list of Step
-        In execution order.
-    placed : dict
-        Storages that are already placed, by ``id``.
+    ``steps``: in execution order; ``placed``: storages that are already placed, by ``id``.
     """
 
     def __init__(self, steps: Sequence[Step], placed: Mapping[int, int]) -> None:
@@ -111,12 +106,8 @@ def scheduled(steps: Sequence[AnyStep], keeps_order: bool = False) -> list[list[
     Each of these ends a group of its dependencies. Their order is kept, so that all ranks of a job
     run them in the same order. Other steps follow the last one that they depend on.
 
-    Parameters
-    ----------
-    steps : list
-        In a valid execution order.
-    keeps_order : bool
-        Whether to keep the order because steps write to overlapping arrays.
+    ``steps``: in a valid execution order; ``keeps_order``: whether to keep the order because steps
+    write to overlapping arrays.
     """
     early = [i for i, step in enumerate(steps) if starts_early(step)]
     if not early:

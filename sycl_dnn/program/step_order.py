@@ -93,12 +93,8 @@ def freeing_early(steps: list[Step], placed: Mapping[int, int]) -> list[Step]:
     A trace ends with the parameter updates, which would keep all gradients alive until then. Steps
     that free at least as much as they allocate run as soon as possible.
 
-    Parameters
-    ----------
-    steps : list of Step
-        In a valid execution order.
-    placed : dict
-        Memory that placed storages occupy, by ``id``.
+    ``steps``: in a valid execution order; ``placed``: memory that placed storages occupy, by
+    ``id``.
     """
     if len(steps) < _MIN_STEPS:
         return steps

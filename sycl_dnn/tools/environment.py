@@ -25,14 +25,11 @@ def collect() -> dict[str, Any]:
 
     Devices are listed, and an engine is created for each that oneDNN accepts.
 
-    Returns
-    -------
-    dict
-        ``versions``: by name, None if not installed or not found; ``location``: the package's
-        folders; ``devices``: one dictionary each; ``cpu_isa``: the instruction set that oneDNN
-        uses; ``default``: filter string of the device of ``default_queue()``, or None;
-        ``settings``: environment variables; ``fixes``: what importing sycl_dnn changed;
-        ``missing``: dictionaries with ``what``, and in ``next`` the command to type.
+    ``versions``: by name, None if not installed or not found; ``location``: the package's folders;
+    ``devices``: one dictionary each; ``cpu_isa``: the instruction set that oneDNN uses;
+    ``default``: filter string of the device of ``default_queue()``, or None; ``settings``:
+    environment variables; ``fixes``: what importing sycl_dnn changed; ``missing``: dictionaries
+    with ``what``, and in ``next`` the command to type.
     """
     onednn, isa, problem = _onednn()
     default = _default_device()

@@ -53,10 +53,8 @@ def encoded(
 ) -> Graph:
     """Return the graph of a program; unsupported operators are decomposed.
 
-    Raises
-    ------
-    NotImplementedError
-        Operators have no decomposition; the error names them with lines that use them.
+    Raises NotImplementedError if operators have no decomposition; the error names them with lines
+    that use them.
     """
     while True:
         encoder = Encoder(program, is_training, constants, labels)

@@ -113,10 +113,7 @@ def exported(
 ) -> Any:
     """Export a module in a mode as a functional ``ExportedProgram``.
 
-    Raises
-    ------
-    RuntimeError
-        torch.export refuses; the error has its message and the source line.
+    Raises RuntimeError if torch.export refuses; the error has its message and the source line.
     """
     options: dict[str, Any] = {"kwargs": kwargs, "dynamic_shapes": sizes, "strict": False}
     with warnings.catch_warnings(), torch.enable_grad(), _prepared(module, is_training):
@@ -219,10 +216,8 @@ def _keep_gradient(graph: Any, node: Any, tensor: Any, is_buffer: bool) -> None:
 def composed(program: Any, missing: dict[Any, str]) -> Any:
     """Decompose some operators of a program by torch.
 
-    Raises
-    ------
-    NotImplementedError
-        It cannot; the error names all of them, with a line that uses each.
+    Raises NotImplementedError if it cannot; the error names all of them, with a line that uses
+    each.
     """
     decompositions = torch.export.default_decompositions()
     rules = {target: decompositions[target] for target in missing if target in decompositions}

@@ -320,10 +320,8 @@ class Array(Reductions, Operators):
 
         Data for the CPU is complete when this returns.
 
-        Raises
-        ------
-        BufferError
-            The array is of 4-bit numbers, or ``copy`` is False and the CPU cannot read its memory.
+        Raises BufferError if the array is of 4-bit numbers, or ``copy`` is False and the CPU cannot
+        read its memory.
         """
         return foreign_arrays.capsule(self, stream, max_version, dl_device, copy)
 

@@ -380,11 +380,8 @@ class ArrayMethods(Reductions):
     def __setitem__(self, key: Any, value: Any) -> None:
         """Assign to elements, as torch: views of the tensor have them, too.
 
-        Raises
-        ------
-        TypeError
-            It is an argument with a gradient, a parameter, or an array that the function captures,
-            or a view of one.
+        Raises TypeError if it is an argument with a gradient, a parameter, or an array that the
+        function captures, or a view of one.
         """
         self.trace.assign(self, key, value)
 

@@ -40,11 +40,7 @@ def joins(engine: Any, dtype: str) -> bool:
 
     A CPU without instructions for 16-bit floats copies them by oneDNN's slow reference.
 
-    Parameters
-    ----------
-    engine : Engine
-    dtype : str
-        Of a tensor that oneDNN can describe.
+    ``dtype``: of a tensor that oneDNN can describe.
     """
     if engine.kind is not _core.engine_kind.cpu:
         return True
@@ -63,13 +59,7 @@ _UNITS = {"K": 10, "M": 20, "G": 30}
 
 
 def cache_bytes(device: Any, folder: Path = _CACHES) -> int:
-    """Return the size of the device's largest cache in bytes.
-
-    Parameters
-    ----------
-    device : dpctl.SyclDevice
-    folder : the folder where Linux describes the CPU's caches
-    """
+    """Return the size of the device's largest cache in bytes."""
     sizes = [device.global_mem_cache_size]
     # Without a pattern, whose compilation takes longer than most passes.
     for index in os.listdir(folder) if device.is_cpu and folder.is_dir() else ():

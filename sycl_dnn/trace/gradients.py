@@ -97,10 +97,7 @@ def gradients_of(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> 
 
     What is recorded is on the tape, so it has gradients, too.
 
-    Raises
-    ------
-    NotImplementedError
-        The operation has no gradient.
+    Raises NotImplementedError if the operation has no gradient.
     """
     start = len(trace.tape)
     if entry.composed is None:

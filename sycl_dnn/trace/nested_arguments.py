@@ -60,10 +60,7 @@ class Form:
     def matched(self, value: Any, name: str) -> list[Any]:
         """Return the items of an equally nested tree in place of the arrays; None fills any part.
 
-        Raises
-        ------
-        TypeError
-            ``value`` is nested differently.
+        Raises TypeError if ``value`` is nested differently.
         """
         if self.is_single:
             return [value]
@@ -82,19 +79,9 @@ def result_of(
 ) -> tuple[list[Tensor], Form]:
     """Return the tensors of a function's result in order, and its form.
 
-    Parameters
-    ----------
-    name : str
-        The function, for errors.
-    capture : callable, optional
-        Converts arrays that the function refers to itself to tensors.
-
-    Raises
-    ------
-    TypeError
-        There is something other than tensors, arrays, None, numbers and strings.
-    RuntimeError
-        A tensor is one that torch would have written over.
+    ``name``: the function, for errors; ``capture``: converts arrays that the function refers to
+    itself to tensors. Raises TypeError if there is something other than tensors, arrays, None,
+    numbers and strings, and RuntimeError if a tensor is one that torch would have written over.
     """
     tensors: list[Tensor] = []
     others: list[Any] = []
@@ -157,12 +144,8 @@ def trace_of(value: Any) -> Any:
 
     Values that are the same for all samples may join those of the ``vmap`` inside.
 
-    Raises
-    ------
-    MixedTraces
-        They belong to several traces.
-    RuntimeError
-        They belong to one that has ended.
+    Raises MixedTraces if they belong to several traces, and RuntimeError if they belong to one that
+    has ended.
     """
     return trace_of_leaves(tree.leaves(value))
 

@@ -18,11 +18,8 @@ class NeedsTape(NeedsArrays):
 def value_of(reader: str, tensor: Any, refusal: str) -> Any:
     """Return the array of a tensor, after computing the calls of its function so far.
 
-    Raises
-    ------
-    NeedsArrays
-        The function is traced, not run, and the tensor depends on an array; ``refusal`` is the
-        message.
+    Raises NeedsArrays if the function is traced, not run, and the tensor depends on an array;
+    ``refusal`` is the message.
     """
     trace = tensor.trace
     if hasattr(trace, "evaluated"):

@@ -73,11 +73,7 @@ def _token(value: Any, operands: list[Tensor], first: dict[int, int]) -> Any:
 class Copies:
     """Copies of the steps that a call recorded, over other operands.
 
-    Parameters
-    ----------
-    trace : Trace
-    operands : iterable of (Tensor, Tensor)
-        Operands of the call, and what stands for each.
+    ``operands``: iterable of (Tensor, Tensor), operands of the call, and what stands for each.
     """
 
     def __init__(self, trace: Trace, operands: Iterable[tuple[Tensor, Tensor]]) -> None:
@@ -148,15 +144,8 @@ def stand_ins(trace: Trace, operands: Sequence[Tensor]) -> list[Tensor]:
 class Template:
     """The recording of one call.
 
-    Parameters
-    ----------
-    operands : sequence of Tensor
-        In the order of the key.
-
-    Raises
-    ------
-    Unlike
-        It recorded closures, or more than primitives and kernels over its operands.
+    ``operands``: in the order of the key. Raises Unlike if it recorded closures, or more than
+    primitives and kernels over its operands.
     """
 
     def __init__(

@@ -58,20 +58,9 @@ class running:
 class TapePart:
     """A part of the tape of a trace: the entries recorded between two moments.
 
-    Parameters
-    ----------
-    trace : TraceState
-    training : bool, optional
-        Whether a gradient follows until the end; unchanged if omitted.
-    is_apart : bool
-        Whether the entries are separate from the tape of the trace.
-
-    Attributes
-    ----------
-    entries : list of Entry
-        Complete at the end.
-    seeds : list of Tensor
-        Those drawn by a part that is apart.
+    ``training``: whether a gradient follows until the end; unchanged if omitted. ``is_apart``:
+    whether the entries are separate from the tape of the trace. ``entries``: complete at the end;
+    ``seeds``: those drawn by a part that is apart.
     """
 
     __slots__ = (

@@ -11,12 +11,8 @@ from sycl_dnn.onednn import dtypes
 def check_written(x: Any, label: str, result: Any) -> None:
     """Check what a method or an operator, the label, writes over a value.
 
-    Raises
-    ------
-    ValueError
-        The result has another shape.
-    TypeError
-        It has numbers of a kind that the dtype of ``x`` lacks.
+    Raises ValueError if the result has another shape, and TypeError if it has numbers of a kind
+    that the dtype of ``x`` lacks.
     """
     if tuple(result.shape) != tuple(x.shape):
         raise ValueError(f"{label}: the result must have shape {x.shape}, got {result.shape}")

@@ -38,12 +38,8 @@ _WEIGHTS = _core.argument_id("weights")
 class Cut:
     """A batch split into equal parts; the last one may be smaller.
 
-    Attributes
-    ----------
-    batch, size : int
-        Sizes of the whole batch and of a part.
-    inner : set of Storage
-        Storages that hold only one part at a time.
+    ``batch``, ``size``: sizes of the whole batch and of a part; ``inner``: storages that hold only
+    one part at a time.
     """
 
     batch: int

@@ -53,20 +53,12 @@ class _Surroundings(NamedTuple):
 class Group:
     """Units that become one kernel, or a few.
 
-    Attributes
-    ----------
-    units : list of Unit
-        In execution order.
-    anchor : int
-        The place in the order of nodes where the units run.
-    around : _Surroundings
-        Only of groups that may be joined.
-    axes : tuple of int or None
-        The reduced axes.
-    shape : tuple of int
-        Of reductions' operands, or of element-wise results.
-    kept : tuple of int
-        The shape of reductions' results.
+    units : in execution order
+    anchor : the place in the order of nodes where the units run
+    around : only of groups that may be joined
+    axes : the reduced axes
+    shape : of reductions' operands, or of element-wise results
+    kept : the shape of reductions' results
     """
 
     around: _Surroundings

@@ -29,29 +29,15 @@ _FUNCTIONS = frozenset(("eltwise_forward", "binary", "reorder"))
 class Form:
     """The computation of a step and its layouts; equal steps share a form.
 
-    Parameters
-    ----------
-    inputs, outputs : dict
-        Tensors of the nodes' shapes.
-    sources : set of Value
-        Inputs that elements are gathered from.
+    shape : of the operands of reductions, or of the results if there is none
+    axes : the reduced axes
+    kept : the shape of results of reductions along them
+    is_nested : whether there are several passes over the reduced axes
+    is_pointwise : whether the same nodes can be computed over any other axes
+    is_aligned : whether all arrays of the shape are in one layout
 
-    Attributes
-    ----------
-    shape : tuple of int
-        Of the operands of reductions, or of the results if there is none.
-    axes : tuple of int or None
-        The reduced axes.
-    kept : tuple of int
-        The shape of results of reductions along them.
-    is_nested : bool
-        Whether there are several passes over the reduced axes.
-    is_pointwise : bool
-        Whether the same nodes can be computed over any other axes.
-    is_aligned : bool
-        Whether all arrays of the shape are in one layout.
-    is_costly : bool
-    n_terms : int
+    ``inputs``, ``outputs``: tensors of the nodes' shapes; ``sources``: inputs that elements are
+    gathered from.
     """
 
     def __init__(self, inputs: Values, outputs: Values, sources: set[Value]) -> None:
@@ -81,13 +67,8 @@ class Form:
 class Unit:
     """Steps that compute nodes.
 
-    Parameters
-    ----------
-    nodes : sequence of Node
-        Of the graph of steps: one, or the two stages of a large reduction.
-    form : Form
-    inputs, outputs : sequence of Tensor
-        In the order of the form's.
+    ``nodes``: of the graph of steps: one, or the two stages of a large reduction; ``inputs``,
+    ``outputs``: in the order of the form's.
     """
 
     def __init__(
@@ -189,10 +170,7 @@ class Units:
     def of(self, node: Node) -> Unit | None:
         """Return the computation of a step and of the earlier steps that only it reads, or None.
 
-        Parameters
-        ----------
-        node : Node
-            The last step.
+        ``node``: the last step.
         """
         if node.part != (0, 1) or not all(t.size for t in node.outputs.values()):
             return None

@@ -131,10 +131,8 @@ class NextSeed(Seed):
     def drawn(self, numbers: Sequence[float] = ()) -> Seed:
         """Return the next seed of the sequence.
 
-        Raises
-        ------
-        NeedsArrays
-            A function is being traced for compile or plan: all calls would have the same numbers.
+        Raises NeedsArrays if a function is being traced for compile or plan: all calls would have
+        the same numbers.
         """
         trace = running_trace()
         if trace is not None and not hasattr(trace, "evaluated"):  # one that runs on each call

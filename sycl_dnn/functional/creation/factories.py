@@ -142,10 +142,7 @@ def _created(place, definition, *values):
 def place_of(name: str, shape: tuple[int, ...], queue: Any) -> dpnp.ndarray:
     """Return an array on the queue where one of this shape is created.
 
-    Raises
-    ------
-    OutOfMemory
-        The device has less memory than elements.
+    Raises OutOfMemory if the device has less memory than elements.
     """
     count = math.prod(shape)
     if count >= _MANY and count > queue.sycl_device.global_mem_size:

@@ -26,10 +26,7 @@ _EVERY = slice(None)
 def items_of(x: dpnp.ndarray, key: Any) -> dpnp.ndarray:
     """Return ``x[key]``.
 
-    Raises
-    ------
-    IndexError
-        An index is out of range, or a mask has other sizes than its axes.
+    Raises IndexError if an index is out of range, or a mask has other sizes than its axes.
     """
     items = key if isinstance(key, tuple) else (key,)
     if not (any(map(_is_array, items)) and _is_on_host(x, items)):
@@ -55,10 +52,7 @@ def items_of(x: dpnp.ndarray, key: Any) -> dpnp.ndarray:
 def put_items(x: dpnp.ndarray, values: Any, key: Any) -> None:
     """Write values to ``x[key]``.
 
-    Raises
-    ------
-    IndexError
-        An index is out of range, or a mask has other sizes than its axes.
+    Raises IndexError if an index is out of range, or a mask has other sizes than its axes.
     """
     items = key if isinstance(key, tuple) else (key,)
     is_known = isinstance(values, (bool, int, float, np.ndarray, dpnp.ndarray))

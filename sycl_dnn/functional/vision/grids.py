@@ -125,12 +125,7 @@ def _coordinate(
 class _Corners(NamedTuple):
     """Interpolation from surrounding pixels, as nodes.
 
-    Attributes
-    ----------
-    sizes : tuple of int
-        Shape of the image.
-    mode, padding : str
-    align_corners : bool
+    ``sizes``: shape of the image.
     """
 
     sizes: tuple[int, ...]

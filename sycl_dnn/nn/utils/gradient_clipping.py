@@ -31,10 +31,8 @@ def gradient_arrays(
 
     Buffers and frozen parameters of modules have no gradient, regardless of the tree's values.
 
-    Raises
-    ------
-    TypeError
-        An array is not floating point, or parameters are passed rather than gradients.
+    Raises TypeError if an array is not floating point, or parameters are passed rather than
+    gradients.
     """
     leaves, structure = tree.flatten(grads, is_leaf)
     gradients: list[Any] = []

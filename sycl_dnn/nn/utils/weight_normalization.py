@@ -60,10 +60,7 @@ class ParametrizationList(Module):
     def assign(self, weight: Any) -> None:
         """Set the originals to those from which a weight is computed.
 
-        Raises
-        ------
-        NotImplementedError
-            A parametrization has no ``right_inverse``.
+        Raises NotImplementedError if a parametrization has no ``right_inverse``.
         """
         value = weight
         for step in reversed(self._modules.values()):

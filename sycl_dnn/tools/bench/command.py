@@ -158,10 +158,7 @@ _FIELD = re.compile(r"%([-0+~]?)(\w+)%")
 def check(template: str) -> str:
     """Validate the fields of a template and return it.
 
-    Raises
-    ------
-    ValueError
-        A field is unknown.
+    Raises ValueError if a field is unknown.
     """
     for sign, name in _FIELD.findall(template):
         if not (name in _RATES if sign else name in _PLAIN or name == "engine"):
@@ -173,12 +170,9 @@ def check(template: str) -> str:
 def line(template: str, figures: Figures, engine: str) -> str:
     """Return one performance line.
 
-    Parameters
-    ----------
-    template : text with fields between ``%``; prefixes ``-``, ``0``, ``+`` and ``~`` of ``time``,
-        ``Gflops`` and ``bw`` select the minimum, mean, maximum and median time
-    figures : Figures
-    engine : value of ``%engine%``
+    ``template``: text with fields between ``%``; prefixes ``-``, ``0``, ``+`` and ``~`` of
+    ``time``, ``Gflops`` and ``bw`` select the minimum, mean, maximum and median time. ``engine``:
+    value of ``%engine%``.
     """
 
     def value(match: re.Match) -> str:

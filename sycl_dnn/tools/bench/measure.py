@@ -58,17 +58,8 @@ def _is_cold(name: str, cold: str) -> bool:
 def ready(case: Case, stream: Any, cold: str = "none") -> Prepared:
     """Create, fill and run a case once.
 
-    Parameters
-    ----------
-    case : Case
-    stream : sycl_dnn.onednn.Stream
-    cold : {"none", "wei", "all"}
-        Which arguments must not be in the cache; enough copies are made to ensure that.
-
-    Raises
-    ------
-    sycl_dnn.errors.DnnlError
-        oneDNN refuses the case.
+    ``cold``: {"none", "wei", "all"}, which arguments must not be in the cache; enough copies are
+    made to ensure that. Raises DnnlError if oneDNN refuses the case.
     """
     call, start = case.call(), time.perf_counter()
     pd, hint, _ = prepare(call, stream.engine)
@@ -148,13 +139,7 @@ def operations(call: Call) -> int:
 
 
 def bytes_moved(call: Call, arguments: dict[str, dict[str, Any]]) -> int:
-    """Return the minimum number of bytes that a case reads and writes: each argument once.
-
-    Parameters
-    ----------
-    call : Call
-    arguments : of the primitive; scratchpads do not count, the destination of a sum counts twice
-    """
+    """Return the minimum number of bytes that a case reads and writes: each argument once."""
     sizes = {n: slot["desc"].size for n, slot in arguments.items() if n != "scratchpad"}
     twice = sizes.get("dst", 0) if data.needs_old_dst(call) else 0
     return sum(sizes.values()) + twice
@@ -171,12 +156,7 @@ Batch = Callable[[int], float]
 
 
 def stream_for(device: dpctl.SyclDevice) -> dnnl.Stream:
-    """Return an in-order stream; on a GPU, with profiling.
-
-    Parameters
-    ----------
-    device : dpctl.SyclDevice
-    """
+    """Return an in-order stream; on a GPU, with profiling."""
     properties = ["in_order"] if device.is_cpu else ["in_order", "enable_profiling"]
     queue = dpctl.SyclQueue(device, property=properties)
     return dnnl.Stream(dnnl.Engine(queue), queue)
@@ -190,17 +170,8 @@ def clock_of(stream: dnnl.Stream) -> str:
 def batches(stream: dnnl.Stream, primitive: Any, arguments: list[dict[str, Any]]) -> Batch:
     """Return a function that runs a batch of a given length and returns seconds per run.
 
-    Parameters
-    ----------
-    stream : in-order
-    primitive : sycl_dnn.onednn.Primitive
-    arguments : used in turn
-
-    Returns
-    -------
-    callable (int) -> float
-        By the host clock from the first submission to the end of the last run; by the device clock
-        from the end of previous work to the end of the last run.
+    By the host clock from the first submission to the end of the last run; by the device clock from
+    the end of previous work to the end of the last run.
     """
     turns = itertools.cycle(arguments)
     queue = stream.sycl_queue
@@ -238,19 +209,7 @@ def _length(batch: Batch, copies: int) -> int:
 
 
 def samples(batch: Batch, copies: int, seconds: float, runs: int | None = None) -> list[float]:
-    """Yield seconds per run, one batch at a time.
-
-    Parameters
-    ----------
-    batch : see `batches`
-    copies : number of argument sets; the warm-up uses all of them
-    seconds : total duration; at least 5 batches are run
-    runs : exact number of runs after the warm-up, one per batch, regardless of time
-
-    Returns
-    -------
-    list of float
-    """
+    """Yield seconds per run, one batch at a time."""
     if runs is not None:
         batch(copies)
         return [batch(1) for _ in range(runs)]
@@ -349,17 +308,8 @@ def _figures(case: Case, prepared: Prepared, times: list[float], clock: str) -> 
 def measure(case: Case, stream: Any, settings: Settings = Settings()) -> Figures:  # noqa: B008
     """Measure one case.
 
-    Parameters
-    ----------
-    case : Case
-    stream : sycl_dnn.onednn.Stream
-        See `sycl_dnn.tools.bench.measure.stream_for`.
-    settings : Settings
-
-    Returns
-    -------
-    Figures
-        Without times, and with ``refusal``, if the case is refused or needs too much memory.
+    ``stream``: see `sycl_dnn.tools.bench.measure.stream_for`. Without times, and with ``refusal``,
+    if the case is refused or needs too much memory.
     """
     needed = memory_bytes(case.call())
     if needed > settings.max_memory:

@@ -61,14 +61,7 @@ def _product(dtype: str, kind: str) -> Case:
 
 
 def find(types: Iterable[str], stream: Any, settings: Settings) -> Roof:
-    """Measure the roof.
-
-    Parameters
-    ----------
-    types : data types of the cases; types that the device refuses have no peak
-    stream : see `sycl_dnn.tools.bench.measure.stream_for`
-    settings : time per kernel
-    """
+    """Measure the roof."""
     warm = Settings(settings.seconds, settings.runs)
     copy, peaks = measure(_COPY, stream, warm), {}
     kind = stream.sycl_queue.sycl_device.device_type.name
@@ -86,10 +79,7 @@ def find(types: Iterable[str], stream: Any, settings: Settings) -> Roof:
 def require_matplotlib() -> None:
     """Raise if the plot cannot be drawn.
 
-    Raises
-    ------
-    ValueError
-        matplotlib is not installed; the message says how to install it.
+    Raises ValueError if matplotlib is not installed; the message says how to install it.
     """
     try:
         import matplotlib  # noqa: F401
@@ -107,17 +97,8 @@ def _extent(figures: list[tuple[Figures, str]], roof: Roof) -> tuple[float, floa
 def roofline(figures: list[tuple[Figures, str]], roof: Roof, title: str):
     """Return the plot.
 
-    Parameters
-    ----------
-    figures : list of (Figures, type)
-        Cases; those without operations are omitted.
-    roof : Roof
-    title : str
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        GFLOP/s over operations per byte, both logarithmic; one roof and color per type.
+    ``figures``: list of (Figures, type), cases; those without operations are omitted. GFLOP/s over
+    operations per byte, both logarithmic; one roof and color per type.
     """
     from matplotlib.figure import Figure
 

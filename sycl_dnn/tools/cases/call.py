@@ -172,13 +172,7 @@ def parameters(call: Call, hint: Any = None) -> dict[str, Any]:
 
 
 def describe(call: Call, engine: Any, hint: Any, attr: Any) -> Any:
-    """Return the primitive descriptor of a call.
-
-    Raises
-    ------
-    sycl_dnn.errors.Unimplemented, sycl_dnn.errors.InvalidArguments
-        As raised by the low level.
-    """
+    """Return the primitive descriptor of a call; errors are those of the low level."""
     return getattr(dnnl, call.row)(engine, **parameters(call, hint), attr=attr)
 
 

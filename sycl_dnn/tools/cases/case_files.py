@@ -65,10 +65,7 @@ def words_of_text(text: str, name: str) -> Iterator[Word]:
 def words_of_file(path: Path) -> Iterator[Word]:
     """Yield the words of a case file.
 
-    Raises
-    ------
-    CaseError
-        The file cannot be read, is too large, or is not text.
+    Raises CaseError if the file cannot be read, is too large, or is not text.
     """
     try:
         if path.stat().st_size > MAX_FILE_BYTES:
@@ -174,10 +171,7 @@ class Common:
     def take(self, name: str, value: str, in_file: bool) -> bool:
         """Parse an option from a case file or the command line; return whether it is one of these.
 
-        Raises
-        ------
-        ValueError
-            The value is invalid.
+        Raises ValueError if the value is invalid.
         """
         readers: dict[str, Callable[[str], None]] = {
             "match": lambda text: self._match(text, in_file),
@@ -271,10 +265,7 @@ class Reader:
     def cases(self, words: Iterable[Word], folder: Path, depth: int = 0) -> Iterator[Case]:
         """Yield the cases in these words.
 
-        Raises
-        ------
-        CaseError
-            A word cannot be parsed; the message begins with its location.
+        Raises CaseError if a word cannot be parsed; the message begins with its location.
         """
         for word in words:
             if word.text.startswith("--batch="):
@@ -355,9 +346,6 @@ def read_file(path: Path) -> Iterator[Case]:
 def case_of(line: str) -> Case | None:
     """Return the case of a line; None if its options are not a case.
 
-    Raises
-    ------
-    CaseError
-        The line cannot be parsed.
+    Raises CaseError if the line cannot be parsed.
     """
     return next(Reader().cases(words_of_text(line, COMMAND_LINE), Path()), None)

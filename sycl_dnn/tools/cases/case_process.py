@@ -15,18 +15,8 @@ from typing import IO, Any, cast
 class CaseProcess:
     """A process that reads requests and writes responses as lines of JSON.
 
-    Parameters
-    ----------
-    command : list of str
-    variables : dict, optional
-        Environment; by default that of this process.
-
-    Attributes
-    ----------
-    stdout : file
-        Standard output of the process.
-    errors : deque of str
-        Its last lines of standard error.
+    ``variables``: environment; by default that of this process. ``stdout``: standard output of the
+    process; ``errors``: its last lines of standard error.
     """
 
     def __init__(self, command: list[str], variables: dict[str, str] | None = None) -> None:

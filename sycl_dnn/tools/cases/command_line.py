@@ -12,12 +12,7 @@ from sycl_dnn.tools.cases.case_files import COMMAND_LINE, Case, Reader, Word
 def parser_of(program: str, description: str) -> argparse.ArgumentParser:
     """Return a parser with the device options.
 
-    Parameters
-    ----------
-    program : str
-        The command, without options.
-    description : str
-        Printed verbatim.
+    ``program``: the command, without options; ``description``: printed verbatim.
     """
     result = argparse.ArgumentParser(
         prog=program,

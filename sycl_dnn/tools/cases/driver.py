@@ -99,13 +99,7 @@ def in_direction(
 ) -> Call:  # fmt: skip
     """Return the forward call of a case, or the backward one with its hint.
 
-    Parameters
-    ----------
-    driver, row : names of the driver, and of its functions without the direction
-    o : option values
-    params : of both functions
-    tensors, gradients : of the forward and of the backward call
-    directions : values that ``--dir`` may have
+    ``directions``: values that ``--dir`` may have.
     """
     require(o["dir"] in directions, "no such direction")
     attr, inplace = attributes_of(o), o.get("inplace", False)

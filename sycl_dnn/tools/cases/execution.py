@@ -232,18 +232,7 @@ def from_forward(
 ) -> tuple[Arrays, dict[str, Any]]:
     """Run the forward call of a gradient.
 
-    Parameters
-    ----------
-    forward : Call
-    hint : its descriptor
-    stream : sycl_dnn.onednn.Stream
-    key : determines the values drawn
-    arrays : given values by argument
-
-    Returns
-    -------
-    dict, dict
-        Values of inputs and outputs by argument, and the workspace, if any.
+    Values of inputs and outputs by argument, and the workspace, if any.
     """
     execution = Execution(forward, hint, stream, key)
     execution.arrays |= arrays or {}

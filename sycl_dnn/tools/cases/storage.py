@@ -173,11 +173,7 @@ def dense_strides(dims: tuple[int, ...], order: str) -> tuple[int, ...]:
 def describe(dims: tuple[int, ...], dtype: str, tag: str | None, strides: Any = None) -> Any:
     """Return the MemoryDesc of a tensor.
 
-    Parameters
-    ----------
-    dims, dtype : shape and name of the data type
-    tag : a tag of oneDNN, a permutation of letters, a meta tag, or ``any``; None is row-major
-    strides : in elements; override the tag
+    ``tag``: a tag of oneDNN, a permutation of letters, a meta tag, or ``any``; None is row-major.
     """
     data_type = dnnl.data_type[dtype]
     if strides:

@@ -100,23 +100,10 @@ def run(
 ) -> tuple[Outcome, str]:
     """Run one check in a separate process.
 
-    Parameters
-    ----------
-    name : str
-        One of ``CHECKS``, or ``devices``.
-    device : str
-        A dpctl filter string.
-    seconds : float
-        Time budget of the check.
-    limit : float
-        Timeout in seconds, after which the process and its children are killed.
-    **variables
-        Environment variables of the process.
-
-    Returns
-    -------
-    Outcome, str
-        The result, and the output of the process.
+    ``name``: one of ``CHECKS``, or ``devices``; ``device``: a dpctl filter string; ``seconds``:
+    time budget of the check; ``limit``: timeout in seconds, after which the process and its
+    children are killed; ``**variables``: environment variables of the process. The result, and the
+    output of the process.
     """
     with tempfile.TemporaryDirectory() as folder:
         result, log = Path(folder, "result.json"), Path(folder, "log.txt")

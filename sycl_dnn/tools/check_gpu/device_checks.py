@@ -51,10 +51,7 @@ def _judged(good: bool, nothing_ran: bool) -> str:
 def _reference(queue: Any) -> Any:
     """Return the CPU's queue; None if the device under test does not execute.
 
-    Raises
-    ------
-    NoDeviceError
-        There is no CPU device to compare with.
+    Raises NoDeviceError if there is no CPU device to compare with.
     """
     return None if nature(queue.sycl_device) == "simulated gpu" else sycl_dnn.default_queue("cpu")
 

@@ -131,14 +131,8 @@ def one(name: str, dtype: str, queue: Any, reference: Any) -> dict[str, str]:
 def compare(queue: Any, reference: Any, seconds: float) -> list[dict[str, str]]:
     """Return one row per function and dtype, within the time limit.
 
-    Parameters
-    ----------
-    queue : dpctl.SyclQueue
-        Of the device under test.
-    reference : dpctl.SyclQueue or None
-        Of the CPU, which computes in float32; None to only submit.
-    seconds : float
-        No function is started after this time.
+    ``queue``: of the device under test. ``reference``: of the CPU, which computes in float32; None
+    to only submit. ``seconds``: no function is started after this time.
     """
     has_halves = queue.sycl_device.has_aspect_fp16
     dtypes = ("float32", "float16") if has_halves else ("float32",)

@@ -47,19 +47,8 @@ def in_f32(call: Call) -> Call:
 def executed(call: Call, stream: Any, key: str, arrays: Arrays) -> tuple[Execution, str]:
     """Run a call, preceded by its forward call if it has one.
 
-    Parameters
-    ----------
-    call : Call
-    stream : sycl_dnn.onednn.Stream
-    key : str
-        Determines the values drawn.
-    arrays : dict
-        Given values by argument.
-
-    Returns
-    -------
-    Execution, str
-        The second is a warning about a known fault of oneDNN, or empty.
+    ``key``: determines the values drawn; ``arrays``: given values by argument. The second is a
+    warning about a known fault of oneDNN, or empty.
     """
     pd, hint, warned = prepare(call, stream.engine)
     workspace: dict[str, Any] = {}
@@ -167,15 +156,8 @@ class Worker:
 def rows(device: str, reference: str, chosen: list[Case], limit: float) -> Iterator[Row]:
     """Yield the rows of cases.
 
-    Parameters
-    ----------
-    device : str
-        The dpctl filter string of the device under test.
-    reference : str
-        That of the CPU; empty to only submit.
-    chosen : list of Case
-    limit : float
-        Seconds per case.
+    ``device``: the dpctl filter string of the device under test. ``reference``: that of the CPU;
+    empty to only submit. ``limit``: seconds per case.
     """
     worker = Worker(device, reference)
     try:

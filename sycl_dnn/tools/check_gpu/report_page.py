@@ -32,10 +32,7 @@ def _names(devices: Iterable[dict[str, Any]]) -> str:
 def verdict(data: dict[str, Any]) -> dict[str, Any]:
     """Return ``word``, ``text`` and exit ``status`` of a run.
 
-    Parameters
-    ----------
-    data : dict
-        The report's data, as collected by ``main`` in ``command.py``.
+    ``data``: the report's data, as collected by ``main`` in ``command.py``.
     """
     results, checked = data["results"], data["checked"]
     bad = [r for r in results if r["status"] in _BAD]

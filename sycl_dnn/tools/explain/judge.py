@@ -93,12 +93,8 @@ def _about_refusal(answer: Answer) -> tuple[str, ...]:
 def notes(answer: Answer, free: Answer | None) -> tuple[str, ...]:
     """Return notes about an answer, as sentences.
 
-    Parameters
-    ----------
-    answer : Answer
-        With all implementations.
-    free : Answer, optional
-        oneDNN's answer to the case with all layouts ``any``.
+    ``answer``: with all implementations; ``free``: oneDNN's answer to the case with all layouts
+    ``any``.
     """
     if not answer.impl:
         return _about_refusal(answer)
@@ -115,17 +111,8 @@ def explain(case: Case, prober: Prober, everything: bool = False) -> Explanation
 
     If no single change helps, pairs of changes are tried.
 
-    Parameters
-    ----------
-    case : Case
-    prober : Prober
-        For the device.
-    everything : bool
-        List all variants that oneDNN accepts, not only those with a better implementation.
-
-    Returns
-    -------
-    Explanation
+    ``prober``: for the device; ``everything``: list all variants that oneDNN accepts, not only
+    those with a better implementation.
     """
     answer = prober.ask(case, every=True)
     answers = _ask(prober, variants(case))
@@ -322,15 +309,8 @@ def _changed(case: Case, texts: dict[str, str], problem: str) -> Case | None:
 def variants(case: Case) -> list[Variant]:
     """Return the cases that differ in one respect, the most similar first.
 
-    Parameters
-    ----------
-    case : Case
-
-    Returns
-    -------
-    list of Variant
-        Layouts left to oneDNN, or made row-major or channels-last, sizes rounded up, other
-        directions, attributes removed one by one, relaxed arithmetic, no groups, other types.
+    Layouts left to oneDNN, or made row-major or channels-last, sizes rounded up, other directions,
+    attributes removed one by one, relaxed arithmetic, no groups, other types.
     """
     changed = (
         (change, _changed(case, texts, problem))

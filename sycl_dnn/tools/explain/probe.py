@@ -157,18 +157,8 @@ def _refusal(error: DnnlError, attempts: list[Attempt]) -> Answer:
 def probe(case: Case, engine: Any, log: Any, every: bool = False) -> Answer:
     """Return oneDNN's answer to a case, without executing anything.
 
-    Parameters
-    ----------
-    case : Case
-    engine : sycl_dnn.onednn.Engine
-    log : object with ``take() -> str``
-        oneDNN's log output since the last call.
-    every : bool
-        List all implementations, rather than stopping at the first that accepts the case.
-
-    Returns
-    -------
-    Answer
+    ``log``: object with ``take() -> str``, oneDNN's log output since the last call; ``every``: list
+    all implementations, rather than stopping at the first that accepts the case.
     """
     call, hint = case.call(), None
     log.take()
@@ -277,22 +267,10 @@ def serve(device: str) -> None:
 class Prober:
     """Describes cases on one device under one ISA limit.
 
-    Parameters
-    ----------
-    device : str
-        ``"cpu"``, ``"gpu"`` or a dpctl filter string; empty is the default device.
-    isa : str
-        oneDNN's name of a level, such as ``"avx2"``; empty for no limit.
-
-    Attributes
-    ----------
-    facts : dict
-        What the process reports about itself: device, kind, isa, simulated, driver and versions.
-
-    Raises
-    ------
-    ProbeError
-        The process does not start; the message is its last output.
+    ``device``: ``"cpu"``, ``"gpu"`` or a dpctl filter string; empty is the default device. ``isa``:
+    oneDNN's name of a level, such as ``"avx2"``; empty for no limit. ``facts``: what the process
+    reports about itself: device, kind, isa, simulated, driver and versions. Raises ProbeError if
+    the process does not start; the message is its last output.
     """
 
     def __init__(self, device: str = "", isa: str = "") -> None:

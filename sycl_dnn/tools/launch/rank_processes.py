@@ -186,16 +186,7 @@ class Child(Protocol):
 def run_job(command: Sequence[str], layout: Layout) -> int:
     """Run the ranks of this host; return the status of the first that failed, or 0.
 
-    Parameters
-    ----------
-    command : sequence of str
-        The command of every rank.
-    layout : Layout
-
-    Raises
-    ------
-    OSError
-        The command cannot be started.
+    ``command``: the command of every rank. Raises OSError if the command cannot be started.
     """
     return run_children([partial(RankProcess, command, i, layout) for i in range(layout.ranks)])
 

@@ -68,24 +68,11 @@ def run_on_hosts(
 ) -> int:
     """Run a job on several hosts; return the status of the first that failed, or 0.
 
-    Parameters
-    ----------
-    hosts : sequence of str
-        As accepted by ``ssh``: ``[user@]host`` or ``ssh://[user@]host[:port]``. The first has rank
-        0, and the others reach it under this name.
-    shell : str
-        Command that takes a host and a shell command, such as ``ssh -o BatchMode=yes``.
-    port : int
-        Port of rank 0.
-    options : sequence of str
-        Additional options of each launcher.
-    program : sequence of str
-        Command of each rank, with its arguments.
-
-    Raises
-    ------
-    OSError
-        ``shell`` cannot be started.
+    ``hosts``: as accepted by ``ssh``: ``[user@]host`` or ``ssh://[user@]host[:port]``. The first
+    has rank 0, and the others reach it under this name. ``shell``: command that takes a host and a
+    shell command, such as ``ssh -o BatchMode=yes``. ``port``: port of rank 0. ``options``:
+    additional options of each launcher. ``program``: command of each rank, with its arguments.
+    Raises OSError if ``shell`` cannot be started.
     """
     address = address_of(hosts[0])
     launch = [sys.executable, "-m", "sycl_dnn", "launch", *options, "--nodes", str(len(hosts)),

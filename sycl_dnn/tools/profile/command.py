@@ -71,15 +71,8 @@ def _write(result: Profile, options: argparse.Namespace) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a program under ``profile``; print the table and write the requested files.
 
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        Options, the program and its arguments; by default those of the command line.
-
-    Returns
-    -------
-    int
-        The program's exit status; 1 if it ended with an exception, which is printed.
+    ``arguments``: options, the program and its arguments; by default those of the command line. The
+    program's exit status; 1 if it ended with an exception, which is printed.
     """
     parser = _parser()
     options = parser.parse_args(arguments)

@@ -39,14 +39,7 @@ def _with_gaps(name: str, dims: tuple[int, ...], tag: str | None) -> tuple[int, 
 def laid_out(
     dims: dict[str, tuple[int, ...]], types: dict[str, str], tags: tuple[str, ...], gaps: bool
 ) -> dict[str, Tensor]:
-    """Return the tensors of a network.
-
-    Parameters
-    ----------
-    dims, types : by argument; float32 by default
-    tags : of src_layer, weights and dst_layer
-    gaps : whether layers with a tag, and all states, have gaps
-    """
+    """Return the tensors of a network."""
     result = {}
     for name, shape in dims.items():
         tag = _tag(name, tags)
