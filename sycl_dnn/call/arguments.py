@@ -196,10 +196,8 @@ class Collected:
 class UserCall(Collected):
     """The same for a user's function: floats are values, objects are inspected.
 
-    Parameters
-    ----------
-    holds_frozen : bool
-        Whether frozen arrays are constants of the plan, which then depends on their identity.
+    ``holds_frozen``: whether frozen arrays are constants of the plan, which then depends on their
+    identity.
     """
 
     __slots__ = ("_holds_frozen", "numbers", "others")

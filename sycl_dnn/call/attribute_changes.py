@@ -141,19 +141,9 @@ class _Place(NamedTuple):
 class AssignedAttributes:
     """Attributes of modules that a compiled function assigns: results of its program.
 
-    Parameters
-    ----------
-    run : RunningFunction
-        The function has returned.
-    arguments : sequence
-        Those of the call.
-
-    Raises
-    ------
-    NeedsArrays
-        The function changed something else, or assigned something other than arrays and constants.
-    Undeclared
-        It may have read one of the attributes before.
+    ``run``: the function has returned; ``arguments``: those of the call. Raises NeedsArrays if the
+    function changed something else, or assigned something other than arrays and constants, and
+    Undeclared if it may have read one of the attributes before.
     """
 
     def __init__(self, run: RunningFunction, arguments: Sequence[Any]) -> None:

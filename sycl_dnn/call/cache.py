@@ -170,10 +170,7 @@ class Plans:
     A plan is looked up by its key alone (``get``, ``make``), or is one of several that guards
     distinguish (``find``, ``keep``).
 
-    Attributes
-    ----------
-    calls : CallTable
-        Repeats calls of these plans without Python. It counts its hits itself.
+    ``calls``: repeats calls of these plans without Python. It counts its hits itself.
     """
 
     def __init__(self, capacity: int, calls: CallTable) -> None:
@@ -351,10 +348,7 @@ def clear() -> None:
 def resize(capacity: int) -> None:
     """Set how many plans are kept; the least recently used are dropped first.
 
-    Raises
-    ------
-    ValueError
-        ``capacity`` is negative.
+    Raises ValueError if ``capacity`` is negative.
     """
     if capacity < 0:
         raise ValueError(f"resize: capacity must not be negative, got {capacity}")

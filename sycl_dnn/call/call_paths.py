@@ -48,12 +48,8 @@ class Point(CallPoint):
 class Paths:
     """The recorded paths of a function for arguments of one kind.
 
-    Attributes
-    ----------
-    static : frozenset of int
-        Numbers of the call whose values the function needs.
-    is_checked : bool
-        Whether the kinds of the arguments have been validated.
+    ``static``: numbers of the call whose values the function needs; ``is_checked``: whether the
+    kinds of the arguments have been validated.
     """
 
     def __init__(self) -> None:

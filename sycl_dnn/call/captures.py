@@ -59,14 +59,9 @@ Read = tuple[Callable[[Any], Any], Any, Any]
 class Captures:
     """The reads of a function, found by one walk.
 
-    Parameters
-    ----------
-    function : callable
-        It is the same object at each call.
-    others : sequence
-        Callables and objects among the arguments, which another call may replace by equal ones.
-    are_unwritten : callable
-        Whether the arrays have the values that constants were computed from.
+    function : it is the same object at each call
+    others : callables and objects among the arguments, which another call may replace by equal ones
+    are_unwritten : whether the arrays have the values that constants were computed from
     """
 
     def __init__(
@@ -133,12 +128,8 @@ class Captures:
     def watch(self, captured: Iterable[Any], spans: WatchedSpans) -> None:
         """Watch for writes to what is read, if values of a trace were computed from it.
 
-        Parameters
-        ----------
-        captured : iterable
-            What the trace captured. An array that is not read, nor a view of one that is, is a
-            result of the function's code.
-        spans : WatchedSpans
+        ``captured``: what the trace captured. An array that is not read, nor a view of one that is,
+        is a result of the function's code.
         """
         found = [plain(a) for _, _, value in self._reads for a in _arrays_in(value)]
         arrays = [usm_array(a) for a in found if not isinstance(a, Tensor)]

@@ -21,21 +21,12 @@ from sycl_dnn.trace.array import check_out
 class Plan:
     """The executable for calls of one kind, and how their results are nested.
 
-    Attributes
-    ----------
-    executable : Executable
-    form
-        How results are nested.
-    n_results : int
-        Results of the function; its executable may have others after them.
-    check : callable
-        Whether the plan is still valid.
-    call_plan : CallPlan or None
-        Repeats calls without Python, if possible.
-    reverse : type or None
-        ``reverse(plan, saved)`` returns the pullback for the values that a call saved.
-    is_remembered : bool
-        Whether a call of it has been remembered.
+    form : how results are nested
+    n_results : results of the function; its executable may have others after them
+    check : whether the plan is still valid
+    call_plan : repeats calls without Python, if possible
+    reverse : ``reverse(plan, saved)`` returns the pullback for the values that a call saved
+    is_remembered : whether a call of it has been remembered
     """
 
     check: Check = staticmethod(nothing_captured)
@@ -71,19 +62,10 @@ class Plan:
 class PlacedCall:
     """A call on the queue that its arrays share.
 
-    Attributes
-    ----------
-    facts : tuple
-        What the key of its plan has in addition to the arguments: the place, and where results go.
-    kind : type
-        Allocator of the results.
-
-    Raises
-    ------
-    TypeError
-        There is no array, or ``outs`` has something that is not an array.
-    dpnp.exceptions.ExecutionPlacementError
-        The arrays belong to different queues.
+    ``facts``: what the key of its plan has in addition to the arguments: the place, and where
+    results go; ``kind``: allocator of the results. Raises TypeError if there is no array, or
+    ``outs`` has something that is not an array, and ExecutionPlacementError if the arrays belong to
+    different queues.
     """
 
     def __init__(

@@ -41,26 +41,15 @@ class RunningFunction(RecordedRun):
     It has the methods of a trace that functions call while a function runs; they are calls of the
     function, too.
 
-    Parameters
-    ----------
-    traced : Trace, optional
-        None: the function is not traced yet.
-    engine, queue : optional
-        Those of the trace by default.
+    seen : all values, by number
+    calls : function, arguments, settings of the calls so far, and how many values were seen before
+        each; no function for a write
+    origins : by id of a tensor: its origin as a view, if requested before
+    views : ids of the tensors that ``x.view`` returned
+    fresh : by id of a view: the number of writes after which it was written or taken again
 
-    Attributes
-    ----------
-    seen : list
-        All values, by number.
-    calls : list of tuple
-        Function, arguments, settings of the calls so far, and how many values were seen before
-        each; no function for a write.
-    origins : dict
-        By id of a tensor: its origin as a view, if requested before.
-    views : set
-        Ids of the tensors that ``x.view`` returned.
-    fresh : dict
-        By id of a view: the number of writes after which it was written or taken again.
+    ``traced``: None: the function is not traced yet; ``engine``, ``queue``: those of the trace by
+    default.
     """
 
     #: Number of leading values that must not be written to.
@@ -153,10 +142,7 @@ class RunningFunction(RecordedRun):
     def replace(self, tensor: RecordedTensor, result: RecordedTensor, writer: str) -> None:
         """Let a value, and those that it is a view of, represent the result of a write.
 
-        Raises
-        ------
-        TypeError
-            The result differs from sample to sample, and the value does not.
+        Raises TypeError if the result differs from sample to sample, and the value does not.
         """
         if result.__class__ is not RecordedTensor:
             raise TypeError(
@@ -362,16 +348,9 @@ class RunningFunction(RecordedRun):
     ) -> Any:  # fmt: skip
         """Run the function; return its result over tensors of the trace, and end the run.
 
-        Parameters
-        ----------
-        completed : callable, optional
-            ``completed(result)`` returns the result with the values of attributes that the
-            function assigned.
-
-        Raises
-        ------
-        NeedsArrays
-            It assigned some, and there is no ``completed``.
+        ``completed``: ``completed(result)`` returns the result with the values of attributes that
+        the function assigned. Raises NeedsArrays if it assigned some, and there is no
+        ``completed``.
         """
         try:
             with self.running():

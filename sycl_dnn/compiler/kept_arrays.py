@@ -30,16 +30,9 @@ class NotKept(Exception):
 class Weights:
     """The arrays of a model, which programs refer to by number.
 
-    Parameters
-    ----------
-    leaves : sequence of array
-    known : dict
-        ``contents`` of the previous program of a function, which captures many of the same arrays.
-
-    Attributes
-    ----------
-    contents : dict
-        By id of another captured array: the array, and what is stored in its place.
+    ``known``: ``contents`` of the previous program of a function, which captures many of the same
+    arrays. ``contents``: by id of another captured array: the array, and what is stored in its
+    place.
     """
 
     def __init__(self, leaves: Sequence[Any], known: dict[int, tuple[Any, Any]]) -> None:
@@ -53,10 +46,7 @@ class Weights:
 
         What depends on values of weights is recorded, never captured, but for views of them.
 
-        Raises
-        ------
-        NotKept
-            It is such a view, not an array, or large.
+        Raises NotKept if it is such a view, not an array, or large.
         """
         if id(value) in self._numbers:
             return self._numbers[id(value)]

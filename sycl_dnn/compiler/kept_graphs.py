@@ -259,10 +259,7 @@ class _Reader(pickle.Unpickler):
 def written(trace: CompileTrace, rewritten: Rewritten, weights: kept_arrays.Weights) -> bytes:
     """Serialize a graph.
 
-    Raises
-    ------
-    NotKept
-        A part of it cannot be stored as data.
+    Raises NotKept if a part of it cannot be stored as data.
     """
     graph, form, n_results, *_ = rewritten
     is_flat = form.is_single or form.structure == _flat(n_results).structure
@@ -279,10 +276,8 @@ def written(trace: CompileTrace, rewritten: Rewritten, weights: kept_arrays.Weig
 def read(content: bytes, trace: CompileTrace, leaves: Sequence[Any], queue: Any) -> Rewritten:
     """Deserialize a graph over a new trace and the same leaves.
 
-    Raises
-    ------
-    NotKept, DnnlError, UnpicklingError, zlib.error, EOFError
-        The bytes are damaged, or oneDNN would select other primitives now.
+    Raises NotKept or another error if the bytes are damaged, or oneDNN would select other
+    primitives now.
     """
     arguments, captured, finals, nodes, is_single, counts = _Reader(
         zlib.decompress(content), trace

@@ -35,16 +35,9 @@ _TEXT = (str, bytes, int, float, bool, type(None))
 class Kept:
     """The file of one program; without effect if the function cannot be stored.
 
-    Parameters
-    ----------
-    function : callable or None
-    queue : dpctl.SyclQueue
-    args, kwargs
-        The arguments of the call: arrays, numbers and text.
-    settings
-        Of the compiled function.
-    contents : dict
-        Captured arrays that the previous program of the function stored; updated.
+    args, kwargs : the arguments of the call: arrays, numbers and text
+    settings : of the compiled function
+    contents : captured arrays that the previous program of the function stored; updated
     """
 
     def __init__(

@@ -120,10 +120,8 @@ def targets_of(
 ) -> dict[int, Target] | None:
     """Return the destination arrays by result index; None without ``out``.
 
-    Raises
-    ------
-    ValueError
-        ``out`` has a different number of arrays, or one has an incompatible shape, dtype or layout.
+    Raises ValueError if ``out`` has a different number of arrays, or one has an incompatible shape,
+    dtype or layout.
     """
     if out is None:
         return None
@@ -181,19 +179,11 @@ def _plain(array: Any) -> Any:
 class Lowered(Plan):
     """A function lowered for one signature.
 
-    Parameters
-    ----------
-    trace : CompileTrace
-    rewritten_graph : Rewritten
-        Its graph after all passes.
-    pool : Pool
-        Values computed from constants.
-    targets : dict, optional
-        Destination arrays by result index.
-    donated : collection of int
-        Indices of arrays that results may overwrite.
-    assigned : AssignedAttributes, optional
-        Attributes whose values follow the results.
+    rewritten_graph : its graph after all passes
+    pool : values computed from constants
+    targets : destination arrays by result index
+    donated : indices of arrays that results may overwrite
+    assigned : attributes whose values follow the results
     """
 
     check: Captures
@@ -233,10 +223,7 @@ class Lowered(Plan):
     def arrays(self, placed: PlacedCall, held: Sequence[Any] = ()) -> list[Any]:
         """Return the arrays of a call.
 
-        Raises
-        ------
-        dpnp.exceptions.ExecutionPlacementError
-            A captured array belongs to another queue.
+        Raises ExecutionPlacementError if a captured array belongs to another queue.
         """
         if self._queue is not None and self._queue != placed.queue:
             raise placement_error(self._queue, placed.queue)
@@ -257,23 +244,10 @@ def rewritten(
 ) -> Rewritten:
     """Return the graph of a function after all passes.
 
-    Parameters
-    ----------
-    trace : CompileTrace
-    leaves : list of Tensor
-        Results of the function, in order.
-    form
-        Structure of the results.
-    n_given : int
-        Number of arrays passed by a call, which come first among the trace's arguments.
-    targets : dict, optional
-        Destination arrays by result index.
-    extra : sequence of callable
-        Additional passes.
-    switches : dict, optional
-        Passes enabled or disabled by name, overriding the defaults.
-    lowering : str
-        One of ``partitions.LOWERINGS``.
+    ``leaves``: results of the function, in order; ``form``: structure of the results; ``n_given``:
+    number of arrays passed by a call, which come first among the trace's arguments; ``targets``:
+    destination arrays by result index; ``extra``: additional passes; ``switches``: passes enabled
+    or disabled by name, overriding the defaults; ``lowering``: one of ``partitions.LOWERINGS``.
     """
     finals = finalized(trace, leaves, targets)
     graph = Graph(trace, finals, sharing_inputs(finals, targets))

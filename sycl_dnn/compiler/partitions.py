@@ -88,12 +88,7 @@ _FLOATS = ("float32", "bfloat16", "float16")
 
 
 class PartitionGraph:
-    """The operations of a chain of nodes, each of which reads the previous result.
-
-    Parameters
-    ----------
-    engine : Engine
-    """
+    """The operations of a chain of nodes, each of which reads the previous result."""
 
     def __init__(self, engine: _core.Engine) -> None:
         self._engine = engine

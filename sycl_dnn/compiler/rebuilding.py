@@ -34,13 +34,7 @@ def rebuilt(
 ) -> Any:
     """Return the node's descriptor with changed parameters, or a ``Refusal``.
 
-    Parameters
-    ----------
-    attr : PrimitiveAttr
-    layouts : dict
-        By execution argument: the layout that it has.
-    **changes
-        Changed parameters.
+    ``layouts``: by execution argument: the layout that it has; ``**changes``: changed parameters.
     """
     engine, least = next(iter(node.outputs.values())).trace.engine, node.pd.impl_info
     params = node.params | changes

@@ -32,16 +32,10 @@ class UpdatesCaptured(Exception):
 class CompileTrace(Trace):
     """A trace that treats captured arrays as constants, with an optional narrower dtype.
 
-    Parameters
-    ----------
-    engine : Engine
-    dtype : str, optional
-        dtype to which float32 arguments and captured arrays are converted.
-    replays : Replays, optional
-        Previous recordings of the function.
-    updated : collection of int
-        Addresses of captured arrays that the function updates, which are no constants; those of
-        others are noted in ``missed``.
+    dtype : dtype to which float32 arguments and captured arrays are converted
+    replays : previous recordings of the function
+    updated : addresses of captured arrays that the function updates, which are no constants; those
+        of others are noted in ``missed``
     """
 
     def __init__(

@@ -23,14 +23,9 @@ _PARAMETERS = {"src_0": "src0", "src_1": "src1", "src_2": "src2"}
 class Place:
     """The position of a dense storage's elements in a wider storage.
 
-    Attributes
-    ----------
-    storage : Storage
-        The wider storage.
-    axes : tuple of (size, stride, stride in the wider one)
-        Of the original storage, outermost first.
-    offset : int
-        Of the first element, in elements.
+    storage : the wider storage
+    axes : of the original storage, outermost first
+    offset : of the first element, in elements
     """
 
     storage: Storage

@@ -64,10 +64,7 @@ _OWN = ("bool", "float32", "float16", "int64", "int32", "int8", "uint8")
 def constant_tensor(value: Value, engine: _core.Engine, queue: Any) -> Tensor:
     """Return the tensor of a constant on a queue.
 
-    Raises
-    ------
-    dpnp.exceptions.ExecutionPlacementError
-        The constant's array belongs to another queue.
+    Raises ExecutionPlacementError if the constant's array belongs to another queue.
     """
     array = _on_device(value, queue)
     return Tensor(logical_tensor_of(array, value.id, property_type="constant"), engine, array)

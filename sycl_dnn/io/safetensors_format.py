@@ -29,10 +29,7 @@ _LONG = {"float8_e4m3": "float8_e4m3fn"}
 def library() -> Any:
     """Import and return ``safetensors``.
 
-    Raises
-    ------
-    ImportError
-        It is not installed, or too old to accept buffers.
+    Raises ImportError if it is not installed, or too old to accept buffers.
     """
     try:
         import safetensors

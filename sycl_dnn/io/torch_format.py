@@ -20,10 +20,7 @@ _SHORT = {long: short for short, long in _LONG.items()}
 def library(what: str = ".pt files", remedy: str = "save as .safetensors or .npz") -> Any:
     """Import and return ``torch``; the error says what needs it.
 
-    Raises
-    ------
-    ImportError
-        It is not installed.
+    Raises ImportError if it is not installed.
     """
     try:
         import torch

@@ -38,12 +38,7 @@ _of_files: weakref.WeakValueDictionary[Any, Any] = weakref.WeakValueDictionary()
 class Module:
     """A SPIR-V module that is written when it is needed: most kernels become parts of others.
 
-    Parameters
-    ----------
-    name : str
-        Of its kernel; modules of a name are equal.
-    write : callable
-        Returns the module.
+    ``name``: of its kernel; modules of a name are equal. ``write``: returns the module.
     """
 
     def __init__(self, name: str, write: Callable[[], bytes]) -> None:

@@ -132,13 +132,8 @@ def are_alone(
 ) -> bool:
     """Whether the arrays with these indices are writable and overlap no others.
 
-    Parameters
-    ----------
-    arrays : list
-        Arguments of a call: usm_ndarrays, and the bytes of seeds.
-    indices : collection of int
-    others : iterable of (int, int)
-        Spans of more arrays.
+    ``arrays``: arguments of a call: usm_ndarrays, and the bytes of seeds; ``others``: iterable of
+    (int, int), spans of more arrays.
     """
     spans = [(*span(a), i) for i, a in enumerate(arrays) if a.__class__ is not bytes]
     spans += [(start, end, -1) for start, end in others]

@@ -115,21 +115,12 @@ class Executable:
 
     Registers hold the arguments, then constants, then the allocations of each call.
 
-    Parameters
-    ----------
-    trace : Trace
-    steps : list
-        Steps to run, in order; those that no result depends on are omitted.
-    finals : list of Tensor
-        Results of a call, each from ``own_storage``.
-    arguments : list of Storage
-        Arrays passed by a call, in order.
-    saved : list of Storage
-        Storages that a call also returns, for a later reverse pass.
-    keeps_order : bool
-        As for ``scheduled``.
-    donated : list of Storage
-        Arguments that results may overwrite.
+    steps : steps to run, in order; those that no result depends on are omitted
+    finals : results of a call, each from ``own_storage``
+    arguments : arrays passed by a call, in order
+    saved : storages that a call also returns, for a later reverse pass
+    keeps_order : as for ``scheduled``
+    donated : arguments that results may overwrite
     """
 
     def __init__(
@@ -289,18 +280,10 @@ class Executable:
     ) -> list[Any]:  # fmt: skip
         """Submit, and return the registers.
 
-        Parameters
-        ----------
-        arguments : list
-            Arrays passed by the caller, as objects with ``_pointer``.
-        kind : type
-            Allocator of the results.
-        outs : dict
-            Destination arrays by result index.
-        frozen : dict
-            By argument index: the owner of its packed copies.
-        numbers : sequence of float
-            Those among the arguments of the call.
+        ``arguments``: arrays passed by the caller, as objects with ``_pointer``; ``kind``:
+        allocator of the results; ``outs``: destination arrays by result index; ``frozen``: by
+        argument index: the owner of its packed copies; ``numbers``: those among the arguments of
+        the call.
         """
         stream.let_go()
         if self._single is not None:

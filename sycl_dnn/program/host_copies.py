@@ -26,10 +26,7 @@ _Axis = tuple[int, ...]
 def host_copy(pd: _core.PrimitiveDesc) -> _core.Kernel | None:
     """Return a kernel equivalent to a reorder; None if oneDNN's reorder should run.
 
-    Parameters
-    ----------
-    pd : PrimitiveDesc
-        Of any primitive.
+    ``pd``: of any primitive.
     """
     mode = policy.current().kernels
     if pd.name != "reorder" or mode == "never" or pd.engine.kind is not _core.engine_kind.cpu:

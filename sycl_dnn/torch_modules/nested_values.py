@@ -15,10 +15,7 @@ LEAF = "*"
 def encoded(spec: Any) -> Any:
     """Convert a torch ``TreeSpec`` to lists.
 
-    Raises
-    ------
-    NotImplementedError
-        It has containers of an unsupported class.
+    Raises NotImplementedError if it has containers of an unsupported class.
     """
     if spec.is_leaf():
         return LEAF
@@ -67,10 +64,7 @@ def rebuilt(spec: Any, leaves: Sequence[Any]) -> Any:
 def flat(spec: Any, value: Any, path: str) -> list[Any]:
     """Return the leaves of a nested value.
 
-    Raises
-    ------
-    TypeError
-        It has a different structure.
+    Raises TypeError if it has a different structure.
     """
     if spec == LEAF:
         return [value]
@@ -92,10 +86,7 @@ def flat(spec: Any, value: Any, path: str) -> list[Any]:
 def bound(names: list[str], spec: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
     """Return the leaves of a forward's arguments, passed by position or name.
 
-    Raises
-    ------
-    TypeError
-        They do not match those of the examples.
+    Raises TypeError if they do not match those of the examples.
     """
     (_, ((_, positional), (_, named, keys))) = spec
     rest = dict(kwargs)

@@ -20,11 +20,7 @@ def multiplies(engine: Any, dtype: str) -> bool:
 
     A CPU without AVX-512 mostly has no bfloat16, and few have float16.
 
-    Parameters
-    ----------
-    engine : Engine
-    dtype : str
-        A floating-point dtype.
+    ``dtype``: a floating-point dtype.
     """
     desc = layout.row_major((16, 16), dtype)
     try:

@@ -69,12 +69,8 @@ def _canonical(tensor: Tensor) -> Tensor:
 class Trace(TraceState):
     """The steps of one function, and the tape for its gradient.
 
-    Parameters
-    ----------
-    engine : Engine
-        Where the primitives will run.
-    training : bool
-        Whether a gradient follows: forward primitives then write their workspaces.
+    ``engine``: where the primitives will run; ``training``: whether a gradient follows: forward
+    primitives then write their workspaces.
     """
 
     def __init__(self, engine: _core.Engine, training: bool = False) -> None:
@@ -289,22 +285,12 @@ class Trace(TraceState):
     ) -> dict[str, Tensor]:
         """Record a primitive and the reorders that it needs; return its outputs by name.
 
-        Parameters
-        ----------
-        row : str
-            Name of the primitive, as in ``sycl_dnn.onednn``.
-        inputs, outputs : dict
-            By the names of execution arguments. A ``workspace`` is added automatically when
-            training.
-        ask : dict, optional
-            Layouts to request for inputs; by default an input's own.
-        prefer : str, optional
-            Part of the name of the implementation to use in place of oneDNN's choice.
-        composed : callable, optional
-            ``composed(inputs)`` returns the outputs, computed by operations whose gradients have
-            gradients; see ``closed``.
-        **params
-            The remaining parameters of the row.
+        ``row``: name of the primitive, as in ``sycl_dnn.onednn``. ``inputs``, ``outputs``: by the
+        names of execution arguments. A ``workspace`` is added automatically when training. ``ask``:
+        layouts to request for inputs; by default an input's own. ``prefer``: part of the name of
+        the implementation to use in place of oneDNN's choice. ``composed``: ``composed(inputs)``
+        returns the outputs, computed by operations whose gradients have gradients; see ``closed``.
+        ``**params``: the remaining parameters of the row.
         """
         ask = dict(ask or {})
         if row == "softmax_forward":

@@ -221,10 +221,7 @@ class Replays:
     The least recently used is dropped first. It belongs to one compiled function, for one thread at
     a time.
 
-    Parameters
-    ----------
-    capacity : int
-        Number of calls.
+    ``capacity``: number of calls.
     """
 
     def __init__(self, capacity: int = _MAX_CALLS) -> None:

@@ -221,10 +221,7 @@ class TraceState:
     ) -> _core.PrimitiveDesc:
         """Return a new descriptor: of the implementation with ``prefer`` in its name, if any.
 
-        Raises
-        ------
-        DnnlError
-            oneDNN has none.
+        Raises DnnlError if oneDNN has none.
         """
         return shared_descriptors.new(self.engine, row, params, attr, prefer)
 
