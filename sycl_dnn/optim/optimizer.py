@@ -57,6 +57,11 @@ def rate_of(name: str, args: tuple[Any, ...], options: dict[str, Any], default: 
     return args[0] if args else options.pop("lr", default)
 
 
+def zeros(p: Any) -> Any:
+    """Return zeros with the shape, dtype and queue of a parameter."""
+    return F.mul(p, 0.0)
+
+
 def _is_rate(value: Any) -> bool:
     """Whether a value is a number, an array with one element, or a callable."""
     if isinstance(value, (bool, type)) or hasattr(value, "_parameters"):
@@ -108,6 +113,8 @@ class Optimizer(OptionAttributes):
     defaults: dict[str, Any] = {}
     #: Whether elements are updated independently, so that ranks may share the work.
     is_elementwise = False
+    #: Parts of the state of a parameter that are zeros at first.
+    zero_slots: tuple[str, ...] = ()
     #: Whether complex parameters are updated as pairs of numbers; what reads whole arrays is not.
     takes_complex = False
 
@@ -146,7 +153,7 @@ class Optimizer(OptionAttributes):
 
     def slots(self, p: Any, options: Options) -> dict[str, Maker]:
         """Return how to make the initial state of one parameter from it, by name."""
-        raise NotImplementedError
+        return dict.fromkeys(self.zero_slots, zeros)
 
     def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
         """Return a parameter and its state after a step."""

@@ -5,60 +5,67 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from sycl_dnn import _torch_habits
 from sycl_dnn import functional as F
+from sycl_dnn.call.operation import sections
 from sycl_dnn.functional.defined import defined
 from sycl_dnn.ir.node import Node
 from sycl_dnn.ops.arithmetic import EXPM1, LOG, cast
 from sycl_dnn.optim.optimizer import Options, rate_of
 from sycl_dnn.trace.values import Tensor
 
-_SHARED = """
-    groups : sequence of (callable, dict)
-        Different options for parameters whose names a function accepts.
-    decay_mask : callable, optional
-        ``decay_mask(name, array)`` says whether weight decay applies to a parameter.
-    max_norm : float, optional
-        Gradients are scaled so that their norm over the whole tree is at most this.
-    master_weights : bool
-        Whether the state has float32 copies of narrower parameters.
+_DOC = """{summary}
 
-    Raises
-    ------
-    ValueError
-        An option is out of range.
-    TypeError
-        A group has an option that the optimizer lacks.
+Parameters
+----------
+{options}
+groups : sequence of (callable, dict)
+    Different options for parameters whose names a function accepts.
+decay_mask : callable, optional
+    ``decay_mask(name, array)`` says whether weight decay applies to a parameter.
+max_norm : float, optional
+    Gradients are scaled so that their norm over the whole tree is at most this.
+master_weights : bool
+    Whether the state has float32 copies of narrower parameters.
 
-    Notes
-    -----
-    Source: """
+Raises
+------
+ValueError
+    An option is out of range.
+TypeError
+    A group has an option that the optimizer lacks.
 
+Notes
+-----
+Source: {source}
+
+Examples
+--------
+>>> from sycl_dnn import functional as F, optim
+>>> opt, params = optim.{name}(), {{"w": F.ones(2, 2)}}
+>>> new, state = opt.update({{"w": F.ones(2, 2)}}, opt.init(params), params)
+>>> bool((new["w"] < params["w"]).all()), float(state["step"])
+(True, 1.0)
+"""
 
 #: Options of every optimizer.
 _COMMON: dict[str, Any] = {
     "groups": (), "decay_mask": None, "max_norm": None, "master_weights": False
 }  # fmt: skip
-_MAXIMIZE = """
-    maximize : bool
-        Whether to step along the gradient, not against it."""
-_EXAMPLE = """
-    Examples
-    --------
-    >>> from sycl_dnn import functional as F, optim
-    >>> opt, params = optim.NAME(), {"w": F.ones(2, 2)}
-    >>> new, state = opt.update({"w": F.ones(2, 2)}, opt.init(params), params)
-    >>> bool((new["w"] < params["w"]).all()), float(state["step"])
-    (True, 1.0)
-    """
-
-
-def zeros(p: Any) -> Any:
-    """Return zeros with the shape, dtype and queue of a parameter."""
-    return F.mul(p, 0.0)
+#: Options that several optimizers have; the types of others are those of their defaults.
+_DESCRIBED = {
+    "lr": "float or callable",
+    "betas": "pair of float or callable",
+    "momentum": "float or callable",
+    "decoupled_weight_decay": """bool
+    Whether weight decay is decoupled from the gradient, as in AdamW.""",
+    "maximize": """bool
+    Whether to step along the gradient, not against it.""",
+}
 
 
 def number_like(p: Any, value: float = 0.0) -> Any:
@@ -93,13 +100,24 @@ def rule(lr: float, source: str, **defaults: Any) -> Any:
         __init__.__signature__ = signature_of(lr, defaults | _COMMON)  # type: ignore[attr-defined]
         cls.__init__ = __init__
         cls.defaults = defaults
-        text = inspect.cleandoc(cls.__doc__ or "").replace("\n", "\n    ")
-        example = _EXAMPLE.replace("NAME", cls.__name__)
-        text += _MAXIMIZE if "maximize" in defaults else ""
-        cls.__doc__ = f"{text}{_SHARED}{source}\n{example}"
+        summary, own = sections(cls)
+        options = _described(own, {"lr": lr, **defaults})
+        cls.__doc__ = _DOC.format(
+            summary=summary, options=options, source=source, name=cls.__name__
+        )
         return cls
 
     return attach
+
+
+def _described(own: str, options: Mapping[str, Any]) -> str:
+    """Return the entries of a docstring for options with these defaults, with the class's own."""
+    entries = dict(re.findall(r"^(\w+) : (.*(?:\n    .*)*)", own, re.MULTILINE))
+    named = {
+        name: entries.get(name) or _DESCRIBED.get(name) or type(default).__name__
+        for name, default in options.items()
+    }
+    return "\n".join(f"{name} : {text}" for name, text in named.items())
 
 
 def in_one_kernel(

@@ -9,7 +9,7 @@ from typing import Any
 from sycl_dnn import functional as F
 from sycl_dnn.ir.node import Node, number
 from sycl_dnn.ops.arithmetic import GT, LT, MAXIMUM, SQRT, SQUARE, TANH, cast, where
-from sycl_dnn.optim.optimizer import Maker, Optimizer, Options
+from sycl_dnn.optim.optimizer import Maker, Optimizer, Options, zeros
 from sycl_dnn.optim.rule import (
     added,
     group_numbers,
@@ -18,28 +18,16 @@ from sycl_dnn.optim.rule import (
     number_like,
     regularized,
     rule,
-    zeros,
 )
 
 
 @rule(1e-3, "``torch.optim.RAdam``; Liu et al., arXiv:1908.03265.", betas=(0.9, 0.999), eps=1e-8,
       weight_decay=0.0, decoupled_weight_decay=False, maximize=False)  # fmt: skip
 class RAdam(Optimizer):
-    """Adam that uses plain momentum until the variance estimate is reliable.
-
-    Parameters
-    ----------
-    lr : float or callable
-    betas : pair of float or callable
-    eps, weight_decay : float
-    decoupled_weight_decay : bool
-    """
+    """Adam that uses plain momentum until the variance estimate is reliable."""
 
     is_elementwise = True
-
-    def slots(self, p: Any, options: Options) -> dict[str, Maker]:
-        """Return zero moments."""
-        return {"m": zeros, "v": zeros}
+    zero_slots = ("m", "v")
 
     def prepare(self, o: Options) -> None:
         """Compute the bias corrections, and whether to use the second moment."""
@@ -90,19 +78,10 @@ def _squares(beta: float, t: Node) -> Node:
 @rule(1.0, "``torch.optim.Adadelta``; Zeiler, arXiv:1212.5701.", rho=0.9, eps=1e-6,
       weight_decay=0.0, maximize=False)  # fmt: skip
 class Adadelta(Optimizer):
-    """Scales the gradient by the ratio of the RMS of past steps and past gradients.
-
-    Parameters
-    ----------
-    lr : float or callable
-    rho, eps, weight_decay : float
-    """
+    """Scales the gradient by the ratio of the RMS of past steps and past gradients."""
 
     is_elementwise = True
-
-    def slots(self, p: Any, options: Options) -> dict[str, Maker]:
-        """Return zero averages."""
-        return {"v": zeros, "delta": zeros}
+    zero_slots = ("v", "delta")
 
     def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
         """Apply one step."""
@@ -119,16 +98,12 @@ class Adadelta(Optimizer):
 class ASGD(Optimizer):
     """Averaged SGD with a decaying rate; the state has the averaged parameters as ``"ax"``.
 
-    Parameters
-    ----------
-    lr : float or callable
     lambd : float
         Weight decay, which also sets how fast the rate decays.
     alpha : float
         Exponent of the decay of the rate.
     t0 : float
         The step at which averaging starts.
-    weight_decay : float
     """
 
     takes_complex = True
@@ -157,8 +132,6 @@ class ASGD(Optimizer):
 class Rprop(Optimizer):
     """Steps by the sign of the gradient, with a size per element that adapts to sign changes.
 
-    Parameters
-    ----------
     lr : float or callable
         The initial step size; later steps do not use it.
     etas : pair of float
@@ -168,10 +141,7 @@ class Rprop(Optimizer):
     """
 
     is_elementwise = True
-
-    def slots(self, p: Any, options: Options) -> dict[str, Maker]:
-        """Return the previous gradient and the step sizes."""
-        return {"previous": zeros, "size": zeros}
+    zero_slots = ("previous", "size")
 
     def prepare(self, o: Options) -> None:
         """Determine whether this is the first step."""

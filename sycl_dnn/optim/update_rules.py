@@ -12,7 +12,7 @@ import numpy as np
 from sycl_dnn import functional as F
 from sycl_dnn.ir.node import Node
 from sycl_dnn.ops.arithmetic import EXP, MAXIMUM, SQRT, SQUARE
-from sycl_dnn.optim.optimizer import Maker, Optimizer, Options
+from sycl_dnn.optim.optimizer import Maker, Optimizer, Options, zeros
 from sycl_dnn.optim.rule import (
     added,
     arrays_among,
@@ -25,7 +25,6 @@ from sycl_dnn.optim.rule import (
     regularized,
     rule,
     shrunk,
-    zeros,
 )
 
 
@@ -34,11 +33,6 @@ from sycl_dnn.optim.rule import (
 class SGD(Optimizer):
     """Gradient descent with optional momentum.
 
-    Parameters
-    ----------
-    lr : float or callable
-    momentum : float or callable
-    dampening, weight_decay : float
     nesterov : bool
         Requires momentum and no dampening.
     """
@@ -135,17 +129,7 @@ class _Moments(Optimizer):
 @rule(1e-3, "``torch.optim.Adam``; Kingma and Ba, arXiv:1412.6980.", betas=(0.9, 0.999), eps=1e-8,
        weight_decay=0.0, amsgrad=False, decoupled_weight_decay=False, maximize=False)  # fmt: skip
 class Adam(_Moments):
-    """Adaptive moment estimation: steps that are invariant to the scale of the gradient.
-
-    Parameters
-    ----------
-    lr : float or callable
-    betas : pair of float or callable
-    eps, weight_decay : float
-    amsgrad : bool
-    decoupled_weight_decay : bool
-        Whether weight decay is decoupled from the gradient, as in AdamW.
-    """
+    """Adaptive moment estimation: steps that are invariant to the scale of the gradient."""
 
     is_elementwise = True
 
@@ -159,15 +143,7 @@ class Adam(_Moments):
 @rule(1e-3, "``torch.optim.AdamW``; Loshchilov and Hutter, arXiv:1711.05101.",
        betas=(0.9, 0.999), eps=1e-8, weight_decay=1e-2, amsgrad=False, maximize=False)  # fmt: skip
 class AdamW(_Moments):
-    """Adam with decoupled weight decay.
-
-    Parameters
-    ----------
-    lr : float or callable
-    betas : pair of float or callable
-    eps, weight_decay : float
-    amsgrad : bool
-    """
+    """Adam with decoupled weight decay."""
 
     is_elementwise = True
 
@@ -179,14 +155,7 @@ class AdamW(_Moments):
 @rule(2e-3, "``torch.optim.Adamax``.", betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0,
        maximize=False)  # fmt: skip
 class Adamax(_Moments):
-    """Adam with the infinity norm in place of the second moment.
-
-    Parameters
-    ----------
-    lr : float or callable
-    betas : pair of float or callable
-    eps, weight_decay : float
-    """
+    """Adam with the infinity norm in place of the second moment."""
 
     is_elementwise = True
 
@@ -201,15 +170,7 @@ class Adamax(_Moments):
 @rule(2e-3, "``torch.optim.NAdam``.", betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0,
        momentum_decay=4e-3, decoupled_weight_decay=False, maximize=False)  # fmt: skip
 class NAdam(_Moments):
-    """Adam with Nesterov momentum.
-
-    Parameters
-    ----------
-    lr : float or callable
-    betas : pair of float or callable
-    eps, weight_decay, momentum_decay : float
-    decoupled_weight_decay : bool
-    """
+    """Adam with Nesterov momentum."""
 
     takes_complex = True
 
@@ -247,15 +208,7 @@ class NAdam(_Moments):
 @rule(1e-2, "``torch.optim.RMSprop``.", alpha=0.99, eps=1e-8, weight_decay=0.0, momentum=0.0,
        centered=False, maximize=False)  # fmt: skip
 class RMSprop(Optimizer):
-    """Divides the gradient by a running average of its magnitude.
-
-    Parameters
-    ----------
-    lr : float or callable
-    alpha, eps, weight_decay : float
-    momentum : float or callable
-    centered : bool
-    """
+    """Divides the gradient by a running average of its magnitude."""
 
     is_elementwise = True
 
@@ -281,13 +234,7 @@ class RMSprop(Optimizer):
 @rule(1e-2, "``torch.optim.Adagrad``.", lr_decay=0.0, weight_decay=0.0,
        initial_accumulator_value=0.0, eps=1e-10, maximize=False)  # fmt: skip
 class Adagrad(Optimizer):
-    """Divides the gradient by the root of its accumulated squares.
-
-    Parameters
-    ----------
-    lr : float or callable
-    lr_decay, weight_decay, initial_accumulator_value, eps : float
-    """
+    """Divides the gradient by the root of its accumulated squares."""
 
     is_elementwise = True
 
@@ -312,13 +259,8 @@ class Adagrad(Optimizer):
 class Adafactor(Optimizer):
     """Adaptive scaling with factored second moments (rows and columns), which need less memory.
 
-    Parameters
-    ----------
-    lr : float or callable
-    beta2_decay : float
     eps : pair
         The first defaults to the epsilon of float32.
-    d, weight_decay : float
     """
 
     def slots(self, p: Any, options: Options) -> dict[str, Maker]:
@@ -360,20 +302,10 @@ class Adafactor(Optimizer):
 
 @rule(1e-4, "Chen et al., arXiv:2302.06675.", betas=(0.9, 0.99), weight_decay=0.0)
 class Lion(Optimizer):
-    """Steps by the sign of an interpolated momentum.
-
-    Parameters
-    ----------
-    lr : float or callable
-    betas : pair of float or callable
-    weight_decay : float
-    """
+    """Steps by the sign of an interpolated momentum."""
 
     is_elementwise = True
-
-    def slots(self, p: Any, options: Options) -> dict[str, Maker]:
-        """Return the momentum buffer."""
-        return {"m": zeros}
+    zero_slots = ("m",)
 
     def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
         """Apply one step."""
@@ -383,14 +315,7 @@ class Lion(Optimizer):
 
 @rule(1e-3, "You et al., arXiv:1904.00962.", betas=(0.9, 0.999), eps=1e-6, weight_decay=0.0)
 class LAMB(_Moments):
-    """Adam with steps scaled by the norm of each parameter, for large batches.
-
-    Parameters
-    ----------
-    lr : float or callable
-    betas : pair of float or callable
-    eps, weight_decay : float
-    """
+    """Adam with steps scaled by the norm of each parameter, for large batches."""
 
     def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
         """Apply one step."""
@@ -409,14 +334,7 @@ class LAMB(_Moments):
 class Muon(Optimizer):
     """Orthogonalized momentum, for matrices only; computed in float32.
 
-    Parameters
-    ----------
-    lr : float or callable
-    weight_decay, eps : float
-    momentum : float or callable
-    nesterov : bool
     ns_coefficients : three floats
-    ns_steps : int
     adjust_lr_fn : {None, "original", "match_rms_adamw"}
     """
 
