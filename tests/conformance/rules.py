@@ -17,7 +17,7 @@ _COMPARES = ("ge", "gt", "le", "lt", "eq", "ne", "select")
 def _product(call: Call, name: str) -> Rule:
     # Winograd exists only on GPUs. Its transforms round three times: 6.0005 for 6.
     eps = {"winograd": 2e-4}.get(call.params.get("algorithm", "").split("_")[-1], 0.0)
-    if call.attr.fpmath[0] != "strict" or call.attr.accumulation not in ("strict", "f32", "s32"):
+    if call.attr.fpmath[0] != "strict" or call.attr.acc_mode not in ("strict", "f32", "s32"):
         eps = max(eps, 1e-5)
     if any(op.algorithm in ("binary_eq", "binary_select") for op in call.attr.post_ops):
         return Rule(eps, zeros=100.0)
@@ -69,7 +69,7 @@ def _softmax(call: Call, name: str) -> Rule:
         if dtype == "f32"
         else epsilon(dtype) / 8
     )
-    if call.attr.accumulation != "strict":
+    if call.attr.acc_mode != "strict":
         threshold = max(threshold, 4 * epsilon("bf16") if dtype != "f32" else 1e-5)
     return Rule(threshold, 100.0, absolute * amplification(call))
 
@@ -91,7 +91,7 @@ def _prelu(call: Call, name: str) -> Rule:
 def _matmul(call: Call, name: str) -> Rule:
     if name == "attr_dropout_mask":
         return Rule(zeros=100.0)
-    loose = call.attr.fpmath[0] != "strict" or call.attr.accumulation in ("relaxed", "any", "f16")
+    loose = call.attr.fpmath[0] != "strict" or call.attr.acc_mode in ("relaxed", "any", "f16")
     if loose:
         return Rule(1e-5, zeros=90.0)
     if call.attr.dropout is not None:

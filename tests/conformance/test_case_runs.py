@@ -89,7 +89,7 @@ DYNAMIC = {
 
 @pytest.mark.parametrize(("policy", "largest", "scale"), DYNAMIC.values(), ids=DYNAMIC)
 def test_scales_computed_by_onednn(policy, largest, scale):
-    (quantity,) = options.scales(f"dst:{policy}")
+    (quantity,) = options.quantities("f32")(f"dst:{policy}")
     values = np.zeros((2, 64))
     values[1, 40] = -largest
     scales = expected_results.scales(quantity, values, "f8_e4m3")

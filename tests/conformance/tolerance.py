@@ -64,7 +64,7 @@ def _attribute_slack(call: Call, dtype: str, want: np.ndarray, diff: np.ndarray,
 
 
 def _stochastic(call: Call, name: str) -> bool:
-    return any(arg == name and mode == "stochastic" for arg, mode in call.attr.rounding)
+    return any(arg == name and mode == "stochastic" for arg, mode in call.attr.rounding_mode)
 
 
 def _near_half(want: np.ndarray, margin: float) -> np.ndarray:

@@ -73,20 +73,20 @@ def _sparse(tensor: Tensor) -> Any:
 
 @dataclass(frozen=True)
 class Attributes:
-    """The attributes of a case; masks are still policies.
+    """The attributes of a case, named as their options; masks are still policies.
 
     impl, skip_impl : substrings that implementation names must, or must not, contain
     """
 
     scales: tuple[Quantity, ...] = ()
     zero_points: tuple[Quantity, ...] = ()
-    reductions: tuple[Quantity, ...] = ()
+    precomputed_reductions: tuple[Quantity, ...] = ()
     post_ops: tuple[PostOp, ...] = ()
     scratchpad: str = "library"
     fpmath: tuple[str, bool] = ("strict", False)
-    accumulation: str = "strict"
+    acc_mode: str = "strict"
     deterministic: bool = False
-    rounding: tuple[tuple[str, str], ...] = ()
+    rounding_mode: tuple[tuple[str, str], ...] = ()
     dropout: Dropout | None = None
     impl: tuple[str, ...] = ()
     skip_impl: tuple[str, ...] = ()
@@ -273,7 +273,7 @@ def extra_tensors(call: Call) -> dict[str, Tensor]:
         for q in quantities:
             name = f"attr_{kind}_{argument(call, q.arg)}"
             result[name] = Tensor(quantity_dims(call, q), q.dtype)
-    for r in call.attr.reductions:
+    for r in call.attr.precomputed_reductions:
         result[f"attr_precomputed_reductions_{r.arg}"] = Tensor(quantity_dims(call, r), r.dtype)
     for i, op in enumerate(call.attr.post_ops):
         if op.kind == "binary":
@@ -347,11 +347,11 @@ def _set_modes(attr: Any, call: Call) -> None:
     mode, applies = spec.fpmath
     if (mode, applies) != ("strict", False):
         attr.set_fpmath_mode(dnnl.fpmath_mode[mode], applies)
-    if spec.accumulation != "strict":
-        attr.set_accumulation_mode(dnnl.accumulation_mode[spec.accumulation])
+    if spec.acc_mode != "strict":
+        attr.set_accumulation_mode(dnnl.accumulation_mode[spec.acc_mode])
     if spec.deterministic:
         attr.set_deterministic(True)
-    for arg, rounding in spec.rounding:
+    for arg, rounding in spec.rounding_mode:
         attr.set_rounding_mode(arg, dnnl.rounding_mode[rounding])
 
 
@@ -363,7 +363,7 @@ def build(call: Call) -> Any:
         _set_quantity(attr, call, "scales", scale)
     for zero_point in spec.zero_points:
         _set_quantity(attr, call, "zero_points", zero_point)
-    for r in spec.reductions:
+    for r in spec.precomputed_reductions:
         mask = mask_of(call, r.arg, r.policy, len(dims_of(call, r.arg)))
         attr.set_precomputed_reductions(r.arg, mask, list(r.groups), dnnl.data_type[r.dtype])
     if spec.dropout is not None:

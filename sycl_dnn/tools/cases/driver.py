@@ -11,7 +11,7 @@ import numpy as np
 
 from sycl_dnn.tools.cases.call import Attributes, Call, Tensor
 from sycl_dnn.tools.cases.data import Fill
-from sycl_dnn.tools.cases.options import Option
+from sycl_dnn.tools.cases.options import ATTRIBUTES, Option, integers
 
 
 class CaseError(ValueError):
@@ -52,29 +52,16 @@ class Driver:
 
 def attributes_of(o: dict[str, Any]) -> Attributes:
     """Return the attributes of a case from its option values."""
-    return Attributes(
-        scales=o["attr-scales"],
-        zero_points=o["attr-zero-points"],
-        reductions=o["attr-precomputed-reductions"],
-        post_ops=o["attr-post-ops"],
-        scratchpad=o["attr-scratchpad"],
-        fpmath=o["attr-fpmath"],
-        accumulation=o["attr-acc-mode"],
-        deterministic=o["attr-deterministic"],
-        rounding=o["attr-rounding-mode"],
-        dropout=o["attr-dropout"],
-        impl=o["impl"],
-        skip_impl=o["skip-impl"],
-    )
+    return _attributes(o, [option.name for option in ATTRIBUTES])
 
 
 def forward_attributes(o: dict[str, Any]) -> Attributes:
     """Return the attributes that a forward hint shares with its backward call."""
-    return Attributes(
-        fpmath=o["attr-fpmath"],
-        accumulation=o["attr-acc-mode"],
-        deterministic=o["attr-deterministic"],
-    )
+    return _attributes(o, ["attr-fpmath", "attr-acc-mode", "attr-deterministic"])
+
+
+def _attributes(o: dict[str, Any], names: list[str]) -> Attributes:
+    return Attributes(**{n.removeprefix("attr-").replace("-", "_"): o[n] for n in names})
 
 
 def spread(values: tuple[str, ...], count: int, option: str) -> tuple[str, ...]:
@@ -123,12 +110,8 @@ def with_mb(dims: tuple[int, ...], mb: int | None) -> tuple[int, ...]:
 
 
 def strides_of(text: str) -> tuple[int, ...]:
-    """Parse ``8x1``."""
-    if not text:
-        return ()
-    if not all(part.isdigit() for part in text.split("x")):
-        raise ValueError(f"strides must be integers between x, got {text!r}")
-    return tuple(map(int, text.split("x")))
+    """Parse ``8x1``, or nothing."""
+    return integers(text, "strides") if text else ()
 
 
 def require(condition: Any, why: str) -> None:

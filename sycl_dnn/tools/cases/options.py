@@ -74,10 +74,11 @@ class Dropout:
     host: bool = False
 
 
-def _dims(text: str) -> tuple[int, ...]:
+def integers(text: str, label: str) -> tuple[int, ...]:
+    """Parse integers such as ``8x1``."""
     parts = text.split("x")
     if not all(part.isdigit() for part in parts):
-        raise ValueError(f"groups must be integers between x, got {text!r}")
+        raise ValueError(f"{label} must be integers between x, got {text!r}")
     return tuple(map(int, parts))
 
 
@@ -96,7 +97,7 @@ def _quantity(text: str, default_type: str) -> Quantity:
     if (policy in _SINGLE or policy == 0) and rest:
         value = number(rest.pop(0), "value")
     dtype = rest.pop(0) if rest else default_type
-    groups = _dims(rest.pop(0)) if rest else ()
+    groups = integers(rest.pop(0), "groups") if rest else ()
     if rest:
         raise ValueError(f"nothing must follow the groups, got {text!r}")
     if policy == "mx" and not groups:
@@ -104,19 +105,9 @@ def _quantity(text: str, default_type: str) -> Quantity:
     return Quantity(arg, policy, value, dtype, groups)
 
 
-def scales(text: str) -> tuple[Quantity, ...]:
-    """Parse ``--attr-scales``."""
-    return several(text, lambda part: _quantity(part, "f32"))
-
-
-def zero_points(text: str) -> tuple[Quantity, ...]:
-    """Parse ``--attr-zero-points``."""
-    return several(text, lambda part: _quantity(part, "s32"))
-
-
-def precomputed_reductions(text: str) -> tuple[Quantity, ...]:
-    """Parse ``--attr-precomputed-reductions``."""
-    return several(text, lambda part: _quantity(part, "s32"))
+def quantities(default_type: str) -> Callable[[str], tuple[Quantity, ...]]:
+    """Return a parser of scales or zero points."""
+    return lambda text: several(text, lambda part: _quantity(part, default_type))
 
 
 def fpmath(text: str) -> tuple[str, bool]:
@@ -301,6 +292,11 @@ def one_of(*names: str, **others: str) -> Callable[[str], str]:
     return read
 
 
+def algorithm(names: dict[str, str], default: str) -> Option:
+    """Return the option of algorithms by benchdnn's names, which also accepts oneDNN's."""
+    return Option("alg", one_of(*names, **{full: name for name, full in names.items()}), default)
+
+
 def boolean(text: str) -> bool:
     """Parse true, false, 1 or 0."""
     return one_of("true", "false", "1", "0")(text) in ("true", "1")
@@ -356,9 +352,9 @@ DIRECTIONS = ("FWD_B", "FWD_D", "FWD_I", "BWD_D", "BWD_W", "BWD_WB", "BWD_DW")
 
 #: Attribute options of every driver.
 ATTRIBUTES = (
-    Option("attr-scales", scales),
-    Option("attr-zero-points", zero_points),
-    Option("attr-precomputed-reductions", precomputed_reductions),
+    Option("attr-scales", quantities("f32")),
+    Option("attr-zero-points", quantities("s32")),
+    Option("attr-precomputed-reductions", quantities("s32")),
     Option("attr-post-ops", post_ops),
     Option("attr-scratchpad", one_of("library", "user"), "library"),
     Option("attr-fpmath", fpmath, "strict"),

@@ -74,6 +74,12 @@ def _whole(key: str, text: str) -> int:
     return int(text)
 
 
+def _require(numbers: dict, keys: tuple[str, ...], text: str) -> None:
+    for key in keys:
+        if not numbers.get(key):
+            raise ValueError(f"{key} must be given, got {text!r}")
+
+
 SPATIAL = {group: tuple(group + axis for axis in "dhw") for group in "iokspd"}
 
 
@@ -140,9 +146,7 @@ def _window(sizes: dict, inverse: bool) -> dict:
 def convolution(text: str, inverse: bool = False) -> SimpleNamespace:
     """Parse a descriptor of convolution, or of deconvolution (``inverse``)."""
     numbers, name = letters(text, ("g", "mb", "ic", "oc", *_keys("iokspd")))
-    for key in ("ic", "oc"):
-        if not numbers.get(key):
-            raise ValueError(f"{key} must be given, got {text!r}")
+    _require(numbers, ("ic", "oc"), text)
     groups = numbers.get("g")
     if groups == 0 or (groups and (numbers["ic"] % groups or numbers["oc"] % groups)):
         raise ValueError(f"g must divide ic and oc, got {text!r}")
@@ -159,28 +163,34 @@ def convolution(text: str, inverse: bool = False) -> SimpleNamespace:
 def pooling(text: str) -> SimpleNamespace:
     """Parse a descriptor of pooling."""
     numbers, name = letters(text, ("mb", "ic", *_keys("iokspd")))
-    if not numbers.get("ic"):
-        raise ValueError(f"ic must be given, got {text!r}")
+    _require(numbers, ("ic",), text)
     return SimpleNamespace(
         name=name, mb=numbers.get("mb", 2), ic=numbers["ic"], **vars(windows(numbers))
     )
 
 
-def spatial(text: str, keys: tuple[str, ...], reals: tuple[str, ...] = (), groups: str = "i"):
-    """Parse a descriptor without windows: numbers by key, and tuples ``i`` (and ``o``)."""
+def spatial(
+    text: str, required: tuple[str, ...], groups: str = "i", **defaults: float
+) -> SimpleNamespace:
+    """Parse a descriptor without windows: numbers by key, and tuples ``i`` (and ``o``).
+
+    Keys with fractions as ``defaults`` may have them.
+    """
+    reals = tuple(key for key, value in defaults.items() if isinstance(value, float))
+    keys = (*required, *(key for key in defaults if key not in reals))
     numbers, name = letters(text, ("mb", *keys, *_keys(groups)), reals)
+    _require(numbers, required, text)
     rank = _rank(numbers, groups)
     sizes = {group: tuple(v or 0 for v in _spread(numbers, group, rank)) for group in groups}
     plain = {key: numbers[key] for key in (*keys, *reals) if key in numbers}
-    return SimpleNamespace(name=name, mb=numbers.get("mb", 2), **plain, **sizes)
+    return SimpleNamespace(name=name, mb=numbers.get("mb", 2), **(defaults | plain), **sizes)
 
 
 def recurrent(text: str) -> SimpleNamespace:
     """Parse a descriptor of a recurrent network."""
     keys = ("l", "t", "mb", "sic", "slc", "dhc", "dic")
     numbers, name = letters(text, keys)
-    if not numbers.get("sic"):
-        raise ValueError(f"sic must be given, got {text!r}")
+    _require(numbers, ("sic",), text)
     numbers = {"l": 1, "t": 1, "mb": 2} | numbers
     numbers["slc"] = numbers.get("slc") or numbers["sic"]
     numbers["dhc"] = numbers.get("dhc") or numbers["sic"]

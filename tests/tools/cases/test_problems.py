@@ -43,7 +43,7 @@ def test_recurrent_sizes_follow_each_other():
 
 
 def test_numbers_with_fractions():
-    p = problems.spatial("mb1ic4ih3alpha0.5beta1e-3k2", ("ic", "ls"), ("alpha", "beta", "k"))
+    p = problems.spatial("mb1ic4ih3alpha0.5beta1e-3k2", ("ic",), ls=5, alpha=1.0, beta=1.0, k=1.0)
     assert (p.alpha, p.beta, p.k) == (0.5, 1e-3, 2.0)
 
 
@@ -84,15 +84,15 @@ def test_select_names_two_operands():
 
 
 def test_scales_and_zero_points():
-    src, wei = options.scales("src:common:0.5+wei:per_ocic:bf16:32x1")
+    src, wei = options.quantities("f32")("src:common:0.5+wei:per_ocic:bf16:32x1")
     assert (src.arg, src.policy, src.value, src.dtype) == ("src", "common", 0.5, "f32")
     assert (wei.arg, wei.policy, wei.dtype, wei.groups) == ("weights", "per_ocic", "bf16", (32, 1))
-    (zero,) = options.zero_points("wei:6:s4:1x16x1")
+    (zero,) = options.quantities("s32")("wei:6:s4:1x16x1")
     assert (zero.policy, zero.dtype, zero.groups) == (6, "s4", (1, 16, 1))
 
 
 def test_masks_as_numbers():
-    src, wei = options.scales("src:2+wei:0:2")
+    src, wei = options.quantities("f32")("src:2+wei:0:2")
     assert (src.policy, src.value, wei.policy, wei.value) == (2, None, 0, 2.0)
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from math import prod
 from types import SimpleNamespace
 from typing import Any
@@ -129,13 +130,6 @@ def _inner_product(p: SimpleNamespace, o: dict) -> Call:
     return build("ip", o, dims, {})
 
 
-def _read_ip(text: str) -> SimpleNamespace:
-    p = problems.spatial(text, ("ic", "oc"))
-    if not getattr(p, "ic", 0) or not getattr(p, "oc", 0):
-        raise ValueError(f"ic and oc must be given, got {text!r}")
-    return p
-
-
 #: Factors of the products, and whether they count as weights.
 _FACTORS = {"src": False, "diff_dst": False, "weights": True}
 
@@ -219,7 +213,7 @@ DECONV = _driver(
     lambda text: problems.convolution(text, inverse=True),
     lambda p, o: _windowed("deconv", p, o),
 )
-IP = _driver("ip", (), _read_ip, _inner_product)
+IP = _driver("ip", (), partial(problems.spatial, required=("ic", "oc")), _inner_product)
 
 
 # --- pool and lrn
@@ -274,21 +268,13 @@ POOL = Driver(
         options.DIR_D,
         options.dtype("dt", "f32"),
         options.tag("tag", "abx"),
-        options.Option("alg", options.one_of(*_POOLS, **{v: k for k, v in _POOLS.items()}), "max"),
+        options.algorithm(_POOLS, "max"),
         options.MB,
     ),
     problems.pooling,
     _pool,
     _fill_pool,
 )
-
-
-def _read_lrn(text: str) -> SimpleNamespace:
-    p = problems.spatial(text, ("ic", "ls"), ("alpha", "beta", "k"))
-    if not getattr(p, "ic", 0):
-        raise ValueError(f"ic must be given, got {text!r}")
-    parameters = {"ls": 5, "alpha": 1 / 8192, "beta": 0.75, "k": 1.0} | vars(p)
-    return SimpleNamespace(**parameters)
 
 
 def _lrn(p: SimpleNamespace, o: dict[str, Any]) -> Call:
@@ -313,7 +299,7 @@ LRN = Driver(
         options.Option("alg", options.one_of(*_LRNS), "ACROSS"),
         options.MB,
     ),
-    _read_lrn,
+    partial(problems.spatial, required=("ic",), ls=5, alpha=1 / 8192, beta=0.75, k=1.0),
     _lrn,
     lambda call, name, tensor, rng: data.Fill(-8, 8, 0.5),
 )

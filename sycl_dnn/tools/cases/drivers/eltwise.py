@@ -140,9 +140,7 @@ SOFTMAX = Driver(
     (
         options.DIR_D,
         *options.types_and_tags(),
-        options.Option(
-            "alg", options.one_of(*_SOFTMAX, **{v: k for k, v in _SOFTMAX.items()}), "SOFTMAX"
-        ),
+        options.algorithm(_SOFTMAX, "SOFTMAX"),
         options.Option("axis", options.integer, "1"),
         options.INPLACE,
         options.MB,

@@ -32,7 +32,7 @@ def _moved(driver: str, o: dict, params: dict, src: Tensor, dst: Tensor) -> Call
 
 def _read_resampling(text: str) -> SimpleNamespace:
     p = problems.spatial(text, ("ic",), groups="io")
-    if not getattr(p, "ic", 0) or not p.i or 0 in p.o:
+    if not p.i or 0 in p.o:
         raise ValueError(f"ic, input and output sizes must be given, got {text!r}")
     return p
 

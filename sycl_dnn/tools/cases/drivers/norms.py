@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -141,16 +142,6 @@ def _source(call: Call, tensor: Tensor, rng: Any) -> np.ndarray:
     return values + 32 if tensor.dtype == "u8" else values
 
 
-def _read_spatial(defaults: dict[str, Any], keys: tuple[str, ...]):
-    def read(text: str) -> SimpleNamespace:
-        p = problems.spatial(text, keys, ("eps",))
-        if not getattr(p, "ic", 0):
-            raise ValueError(f"ic must be given, got {text!r}")
-        return SimpleNamespace(**(defaults | vars(p)))
-
-    return read
-
-
 def _gnorm(p: SimpleNamespace, o: dict) -> Call:
     if p.g < 1 or p.ic % p.g:
         raise ValueError(f"g must divide ic, got g{p.g} ic{p.ic}")
@@ -171,14 +162,14 @@ def _options(flags: str, tag: str = "abx") -> tuple:
 BNORM = Driver(
     "bnorm",
     (*_options("GCHRA"), options.tag("strides", "")),
-    _read_spatial({"eps": 1 / 16}, ("ic",)),
+    partial(problems.spatial, required=("ic",), eps=1 / 16),
     lambda p, o: _normalize("bnorm", o, images(p, o), p.eps),
     _fill,
 )
 GNORM = Driver(
     "gnorm",
     _options("GCH"),
-    _read_spatial({"eps": 1 / 16, "g": 1}, ("g", "ic")),
+    partial(problems.spatial, required=("ic",), eps=1 / 16, g=1),
     _gnorm,
     _fill,
 )
