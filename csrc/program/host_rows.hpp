@@ -63,6 +63,16 @@ struct host_rows {
     using term = void (*)(const float *a, const float *b, const float *c, int64_t n, float *y);
     term (*term_of)(const std::string &operation);
 
+    // The same where operands or the result are integers, or truth values that are compared, for
+    // the types of the last operand and of the result: float32 (f), int32 (i), int64 (l), or
+    // whether something is true (b), a word whose bits are equal.
+    using typed_term = void (*)(const void *const *operands, int64_t n, void *y);
+    typed_term (*typed_term_of)(const std::string &operation, char from, char to);
+
+    // The reductions of (outer, n, columns) along the middle axis; null if there is none.
+    using reduction = void (*)(const void *x, int64_t outer, int64_t n, int64_t columns, void *y);
+    reduction (*reduction_of)(const std::string &operation, char from, char to);
+
     // Those of as many instructions as oneDNN uses.
     static const host_rows &fast();
 };

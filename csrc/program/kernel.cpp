@@ -339,16 +339,44 @@ HostSequence::operation operation_of(const py::tuple &row) {
     return result;
 }
 
-std::shared_ptr<const HostExpression> expression_of(const py::tuple &row) {
-    std::vector<HostExpression::term> terms;
-    for (const auto &item : row[4].cast<py::sequence>()) {
-        const auto term = item.cast<py::tuple>();
-        terms.push_back({term[0].cast<std::string>(), term[1].cast<std::array<size_t, 3>>(),
-                         term[2].cast<float>()});
+// A launch: positions of the arrays, sizes, kinds, arrays, number of inputs, terms, results.
+HostExpression expression_of(const py::tuple &launch) {
+    HostExpression::parts p;
+    p.sizes = launch[1].cast<std::vector<int64_t>>();
+    p.kinds = launch[2].cast<std::string>();
+    const auto positions = launch[0].cast<std::vector<int>>();
+    for (const auto &item : launch[3].cast<py::sequence>()) {
+        const auto array = item.cast<py::tuple>();
+        const size_t i = p.arrays.size();
+        p.arrays.push_back({array[0].cast<char>(), array[1].cast<std::vector<int64_t>>(),
+                            i < positions.size() ? positions[i] : -1});
     }
-    return std::make_shared<HostExpression>(row[2].cast<std::vector<int64_t>>(),
-                                            row[3].cast<std::vector<std::vector<int64_t>>>(), terms,
-                                            row[5].cast<std::vector<size_t>>());
+    p.n_inputs = launch[4].cast<size_t>();
+    for (const auto &item : launch[5].cast<py::sequence>()) {
+        const auto [name, type, operands, number, array, reached] =
+            item.cast<std::tuple<std::string, char, std::vector<size_t>, py::object, size_t,
+                                 std::vector<std::array<int64_t, 2>>>>();
+        const bool is_float = type == 'f';
+        p.terms.push_back({name, type, operands, is_float ? number.cast<double>() : 0,
+                           is_float ? 0 : number.cast<int64_t>(), array, reached});
+    }
+    p.results = launch[6].cast<std::vector<size_t>>();
+    return HostExpression(p);
+}
+
+// Launches of one kernel, which do not read each other's results.
+struct HostExpressions : HostWork {
+    std::vector<HostExpression> all;
+    void run(void *const *addresses) const override {
+        for (const HostExpression &e : all) e.run(addresses);
+    }
+};
+
+std::shared_ptr<const HostWork> expressions_of(const py::tuple &row) {
+    auto result = std::make_shared<HostExpressions>();
+    for (const auto &launch : row[2].cast<py::sequence>())
+        result->all.push_back(expression_of(launch.cast<py::tuple>()));
+    return result;
 }
 
 using part_row = std::tuple<std::string, std::string, bool, std::vector<std::string>>;
@@ -380,7 +408,7 @@ kernel_ptr make_host_sequence(const std::vector<py::tuple> &rows, const std::str
                              words_of({}, {numbers.begin(), numbers.end()}), row[4].cast<size_t>(),
                              row[5].cast<std::vector<int32_t>>());
         } else if (kind == "expression") {
-            sequence->append(expression_of(row), row[1].cast<std::vector<HostSequence::place>>());
+            sequence->append(expressions_of(row), row[1].cast<std::vector<HostSequence::place>>());
         } else
             sequence->append(operation_of(row));
     }
@@ -452,8 +480,11 @@ void bind_kernel(py::module_ &m) {
             "-1 where there is none, and the bytes before the array; functions are "
             "(algorithm, alpha, beta, operand), where operand is the position of another "
             "array, or -1. Or (\"kernel\", arrays, SPIR-V, numbers, groups, facts), or "
-            "(\"copy\", arrays, from_type, to_type, axes), or (\"expression\", arrays, sizes, "
-            "strides, terms, results), where terms are (operation, three operands, number). "
+            "(\"copy\", arrays, from_type, to_type, axes), or (\"expression\", arrays, launches) "
+            "of "
+            "csrc/program/host_expression.hpp: (positions among arrays, sizes, kinds, (type, "
+            "strides) of all, number of inputs, terms, results), where terms are (operation, type, "
+            "operands, number, array, sizes and steps of indexed axes). "
             "``parts`` are what profiles call them: names, implementations, and whether they were "
             "inserted.")
         .def_static(

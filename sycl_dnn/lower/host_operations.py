@@ -10,9 +10,7 @@ from collections.abc import Callable
 from sycl_dnn import _core
 from sycl_dnn._core import MemoryDesc, normalization_flags
 from sycl_dnn._core import algorithm as A
-from sycl_dnn.kernels.expression import number_of
-from sycl_dnn.kernels.forms import ReductionForm
-from sycl_dnn.kernels.launching import launch_of, launches_of, module_of, recipe_of
+from sycl_dnn.kernels.launching import launches_of, module_of, recipe_of
 from sycl_dnn.lower.host_expressions import binary_expression, expression_of
 from sycl_dnn.lower.host_gathers import gather_of, rows_of
 from sycl_dnn.lower.host_post_ops import COMBINATIONS, Operation, with_post_ops
@@ -38,8 +36,6 @@ _MAX_ELEMENTS, _MAX_NORMED = 1 << 16, 1 << 14
 _STATISTICS = ("mean", "variance")
 #: Elements that are computed at once where any number would do.
 _MAX_ROW = 512
-#: Terms of a sum that is divided by a number.
-_MEAN = (("sum", (0,)), ("number", ()), ("div", (1, 2)))
 _NORMALIZATION_FLAGS = normalization_flags.use_scale | normalization_flags.use_shift
 
 
@@ -49,8 +45,8 @@ def operation_of(graph: Graph, node: Node, factor: int = 1) -> Operation | None:
     ``factor`` is that of the limits.
     """
     if is_kernel(node.primitive):
-        found = expression_of(node, factor) or gather_of(node) or rows_of(node)
-        return found or _mean_of_rows(node, factor) or _interpreted(node, factor)
+        found = gather_of(node) or rows_of(node) or expression_of(node, factor)
+        return found or _interpreted(node, factor)
     if "dst_layer" in node.outputs:
         return recurrence_of(graph, node)
     if node.row == "inner_product_backward_weights":
@@ -107,34 +103,6 @@ def _mean(node: Node, factor: int) -> Operation | None:
     if not (is_small and is_by_pixel(src) and is_by_pixel(dst)):
         return None
     return with_post_ops(node, "mean", (node.inputs["src"],), (batches, n_pixels, channels))
-
-
-def _mean_of_rows(node: Node, factor: int) -> Operation | None:
-    """Return a kernel of means over a middle axis of a dense array, such as of tokens."""
-    launch = launch_of(node.primitive)
-    if launch is None or not isinstance(launch.form, ReductionForm):
-        return None
-    (expression, kinds, classes, _), terms = launch.form, launch.form.expression.terms
-    is_mean = tuple((t.operation, t.operands) for t in terms) == _MEAN and kinds in ("rk", "krk")
-    if not is_mean or expression.inputs != ("float32",) or len(classes) != 2:
-        return None
-    supply = iter(launch.numbers[2:])  # after the units
-    sizes = [next(supply) for _ in kinds]
-    strides = [[next(supply) if c == "n" else int(c) for c in of] for of in classes]
-    batches, n, columns = [1, *sizes][-3:]
-    expected = [n * columns, columns, 1], [columns, 0, 1]
-    axes = [
-        (size, step, dense)
-        for of, all_dense in zip(strides, expected, strict=True)
-        for size, step, dense in zip(sizes, of, all_dense[-len(sizes) :], strict=True)
-    ]
-    if any(size > 1 and step != dense for size, step, dense in axes):
-        return None
-    (dst,), divisor = node.outputs.values(), dict(terms[1].attributes).get("value")
-    is_typed = dst.dtype == "float32" and divisor is not None and number_of(divisor) == n
-    if not is_typed or math.prod(sizes) > factor * _MAX_ELEMENTS:
-        return None
-    return Operation("mean", (*node.inputs.values(),), (dst,), ((batches, n, columns), (), ()))
 
 
 def _binary(node: Node, factor: int) -> Operation | None:

@@ -192,7 +192,7 @@ def test_products_of_other_dtypes_have_the_results_of_onednn(dtype, on_queue):
     compared(lambda x: F.linear(F.relu(F.linear(x, w)), w), x, tolerance=tolerance)
 
 
-@pytest.mark.parametrize("n", [8, 1000])
+@pytest.mark.parametrize("n", [8, 20_000])
 def test_kernels_that_visit_many_elements_of_small_arrays_are_left_to_the_driver(n, on_queue):
     first, second = on_queue(20, 20) / 5, on_queue(20, 1)
     indices = dpnp.asarray(RNG.integers(0, 20, n), sycl_queue=first.sycl_queue)

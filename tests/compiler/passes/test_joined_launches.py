@@ -26,10 +26,10 @@ def compiled_twice(function, *args):
 
 def test_arrays_of_any_size_and_layout(queue):
     arrays = [normal(queue, n, seed=n) for n in (1, 2, 15, 16, 17, 4095, 4096, 4097, 100_001)]
-    rows = compiled_twice(lambda *xs: [F.sin(F.exp(x) + 1.0) for x in xs], *arrays)
+    rows = compiled_twice(lambda *xs: [F.tan(F.exp(x) + 1.0) for x in xs], *arrays)
     assert len(rows) == 1
     turned = [normal(queue, 30, 40 + n, seed=n).T for n in range(5)]
-    assert len(compiled_twice(lambda *xs: [F.sin(F.exp(x) * 2.0) for x in xs], *turned)) == 1
+    assert len(compiled_twice(lambda *xs: [F.tan(F.exp(x) * 2.0) for x in xs], *turned)) == 1
 
 
 def test_broadcast_operands_are_those_of_each_launch(queue):
@@ -38,17 +38,17 @@ def test_broadcast_operands_are_those_of_each_launch(queue):
 
     def function(*given):
         pairs = zip(given[:4], given[4:], strict=True)
-        return [F.sin(F.exp(x) * v) for x, v in pairs]
+        return [F.tan(F.exp(x) * v) for x, v in pairs]
 
     assert len(compiled_twice(function, *arrays, *rows)) == 1
 
 
-@pytest.mark.parametrize("shape", [(6, 40), (3, 200_000), (40, 3), (1000, 100)])
+@pytest.mark.parametrize("shape", [(6, 40), (3, 200_000), (400, 3), (1000, 100)])
 @pytest.mark.parametrize("dim", [0, 1])
 @pytest.mark.sweep(2)
 def test_reductions(shape, dim, queue):
     arrays = [normal(queue, *shape, seed=n) for n in range(5)]
-    rows = compiled_twice(lambda *xs: [F.sum(F.square(F.sin(x)), dim) for x in xs], *arrays)
+    rows = compiled_twice(lambda *xs: [F.sum(F.square(F.atan(x)), dim) for x in xs], *arrays)
     # Their second stages have few elements, which the host adds one after the other.
     assert len(set(rows)) <= 2
     assert rows[0].startswith("joined_")
@@ -61,7 +61,7 @@ def test_launches_of_several_forms(dtypes, queue, monkeypatch):
 
     def function(*xs):
         sums = [F.sum(F.square(F.astype(x, "float32"))) for x in xs]
-        return [*sums, *[F.sin(x) for x in xs], *[F.amax(x) for x in xs[:3]]]
+        return [*sums, *[F.tan(x) for x in xs], *[F.amax(x) for x in xs[:3]]]
 
     counts = []
     for limit in (1, 4, 8):
@@ -72,11 +72,13 @@ def test_launches_of_several_forms(dtypes, queue, monkeypatch):
 
 def test_an_array_and_its_sum_do_not_wait_for_each_other(queue):
     x, scale = normal(queue, 30, 40), normal(queue, 1, seed=1)[0]
-    rows = compiled_twice(lambda x, s: (x * s, F.sum(x * s, -1), F.amax(x * s, -1)), x, scale)
+    rows = compiled_twice(
+        lambda x, s: (F.tan(x) * s, F.sum(x * s, -1), F.amax(F.tan(x) * s, -1)), x, scale
+    )
     assert len(rows) == 1
 
     def costly(x):
-        y = F.sin(x)
+        y = F.tan(x)
         return y, F.sum(y, -1)
 
     assert len(compiled_twice(costly, x)) == 2
@@ -87,7 +89,7 @@ def test_groups_of_several_forms_share_local_memory(queue):
     xs = [F.astype(normal(queue, 6, 700, seed=n), "bfloat16") for n in range(2)]
 
     def function(x, y):
-        return F.log_softmax(x, -1), F.softmax(F.sin(y) * 2.0, -1), F.sum(F.exp(x), 0), F.sin(y)
+        return F.log_softmax(x, -1), F.softmax(F.tan(y) * 2.0, -1), F.sum(F.exp(x), 0), F.tan(y)
 
     compiled_twice(function, *xs)
 
@@ -125,7 +127,7 @@ def test_dependent_launches_stay_in_order(queue):
     def function(x):
         found = [x]
         for _ in range(4):  # each reads the sum of the last, which no kernel can contain
-            found.append(F.sin(found[-1]) * F.sum(F.cos(found[-1])))
+            found.append(F.tan(found[-1]) * F.sum(F.cos(found[-1])))
         return found[1:]
 
     rows = compiled_twice(function, x)
@@ -168,7 +170,7 @@ def test_memory_is_not_kept_for_a_launch(queue, monkeypatch):
 def test_more_launches_than_one_kernel_joins(queue, monkeypatch):
     monkeypatch.setattr(joined_launches, "MOST_ROWS", 4)
     arrays = [normal(queue, 20_000 + n, seed=n) for n in range(9)]
-    rows = compiled_twice(lambda *xs: [F.sin(F.exp(x)) for x in xs], *arrays)
+    rows = compiled_twice(lambda *xs: [F.tan(F.exp(x)) for x in xs], *arrays)
     assert sorted(row.startswith("joined_") for row in rows) == [False, True, True]
 
 
@@ -187,7 +189,7 @@ def test_arrays_that_only_dpnp_has_are_left_alone(queue):
 @pytest.mark.cpu
 def test_launches_that_the_host_interprets_sooner_are_not_joined(queue):
     arrays = [normal(queue, 20 + n, seed=n) for n in range(4)]
-    compiled = sycl_dnn.compile(lambda *xs: [F.sin(F.exp(x)) for x in xs])
+    compiled = sycl_dnn.compile(lambda *xs: [F.tan(F.exp(x)) for x in xs])
     (part,) = compiled.explain(*arrays).parts
     assert part.row == "host_sequence"
     assert not any(name.startswith("joined_") for name in part.fused)
