@@ -221,7 +221,8 @@ void normalize_rows(const operation &o, float *const *arrays) {
     });
 }
 
-// arrays: sources, dst. sizes: rows, step of dst; for each source elements of a row and its step.
+// arrays: sources, dst. sizes: rows, step of dst; for each source the elements of a row, the step
+// between rows, rows of a group, and the step between groups.
 void join(const operation &o, float *const *arrays) {
     const size_t n_sources = o.arrays.size() - 1;
     const int64_t step = o.sizes[1];
@@ -229,8 +230,9 @@ void join(const operation &o, float *const *arrays) {
         for (int64_t r = begin; r < end; ++r) {
             float *y = arrays[n_sources] + r * step;
             for (size_t i = 0; i < n_sources; ++i) {
-                const int64_t n = o.sizes[2 + 2 * i];
-                const float *x = arrays[i] + r * o.sizes[3 + 2 * i];
+                const int64_t *const sizes = o.sizes.data() + 2 + 4 * i;
+                const int64_t n = sizes[0];
+                const float *x = arrays[i] + r % sizes[2] * sizes[1] + r / sizes[2] * sizes[3];
                 if (n < 64)
                     copy_numbers(x, n, y);
                 else
@@ -316,7 +318,7 @@ const operation_kind operation_kinds[] = {
     {"mean", 2, 3, 0, average},
     {"scale", 3, 3, 0, scale},
     {"functions", 2, 2, 0, apply_functions},
-    {"join", 2, 4, 0, join},
+    {"join", 2, 6, 0, join},
     {"gather", 2, 5, 0, gather},
     {"rows", 3, 8, 0, gather_rows},
     {"softmax", 2, 2, 0, normalize_powers},

@@ -213,13 +213,35 @@ def _concat(node: Node, factor: int) -> Operation | None:
     rows, step = node.dst.size // (dst.dims[axis] * inner), dst.dims[axis] * inner
     sizes = [rows, step]
     for source in sources:
-        n = source.desc.dims[axis] * inner
-        dense = [s if s <= inner else s // step * n for s in dst.strides]
-        axes = zip(source.desc.dims, source.desc.strides, dense, strict=True)
-        if not source.desc.is_plain or any(size > 1 and s != d for size, s, d in axes):
+        groups = _groups_of_rows(source.desc, dst, axis)
+        if groups is None:
             return None
-        sizes += [n, n]
+        sizes += [source.desc.dims[axis] * inner, *groups]
     return Operation("join", sources, (node.dst,), (tuple(sizes), (), ()))
+
+
+def _groups_of_rows(src: MemoryDesc, dst: MemoryDesc, joined: int) -> tuple[int, int, int] | None:
+    """Return the step between the rows of a source, rows of a group, and the step between groups.
+
+    Rows have the joined axis and those inside it. None if they have gaps, or groups do.
+    """
+    if not src.is_plain:
+        return None
+    inner = dst.strides[joined]
+    groups: list[tuple[int, int]] = []
+    axes = zip(src.dims, src.strides, dst.strides, strict=True)
+    for n, stride, dense in sorted((a for a in axes if a[0] > 1), key=lambda axis: axis[2]):
+        if dense <= inner:
+            if stride != dense:
+                return None
+        elif groups and stride == groups[-1][0] * groups[-1][1]:
+            groups[-1] = groups[-1][0] * n, groups[-1][1]
+        else:
+            groups.append((n, stride))
+    if len(groups) > 2:
+        return None
+    (rows, step), (_, step_of_groups) = [*groups, (1, 0), (1, 0)][:2]
+    return step, rows, step_of_groups
 
 
 def _is_row_major(desc: MemoryDesc) -> bool:

@@ -36,6 +36,8 @@ _IN_PARTS = frozenset(
 #: Operations that are worth a host task alone: after a launch, oneDNN's next primitive would wait
 #: for its second thread.
 _ALONE = frozenset(("gather", "narrow", "recurrence"))
+#: Parts of the names of oneDNN's implementations of convolutions of each channel.
+_BY_CHANNEL = ("dw", "brdgmm")
 #: Operations that are no reason for others to be the host's.
 LIGHT = ("copy", "expression", "kernel")
 #: Factor of the limits, for programs with such and no other steps and for runs of several
@@ -209,9 +211,15 @@ def _is_worthwhile(run: Mapping[Node, Operation], first: Node | None = None) -> 
 
     The caller's thread computes what nothing precedes; a kernel anyway.
     """
-    if len(run) > 1 or any(o.kind in _ALONE for o in run.values()):
+    if len(run) > 1 or any(o.kind in _ALONE or _is_slow(node, o) for node, o in run.items()):
         return True
     return any(node is first and o.kind not in ("expression", "kernel") for node, o in run.items())
+
+
+def _is_slow(node: Node, operation: Operation) -> bool:
+    """Whether oneDNN has no kernel for windows of each channel, such as windows far apart."""
+    is_by_channel = operation.kind == "depthwise" and node.pd is not None
+    return is_by_channel and not any(words in node.pd.impl_info for words in _BY_CHANNEL)
 
 
 def _is_movable(graph: Graph, node: Node) -> bool:
