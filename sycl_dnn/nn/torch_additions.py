@@ -49,12 +49,6 @@ def rsub(input: Any, other: Any, *, alpha: float = 1) -> Any:
     return F.sub(other, input, alpha=alpha)
 
 
-@described("array (*)")
-def ldexp(input: Any, other: Any) -> Any:
-    """Return ``input * 2**other``."""
-    return F.mul(input, F.pow(2.0, other))
-
-
 @described("array ()")
 def dist(input: Any, other: Any, p: float = 2) -> Any:
     """Return the p-norm of the difference."""
@@ -152,25 +146,6 @@ def pinverse(input: Any, rcond: float = 1e-15) -> Any:
 # --- torch.special
 
 
-@described(
-    "array (*)", module="special.", input="array (*), or a number", other="array (*), or a number"
-)
-def xlog1py(input: Any, other: Any) -> Any:
-    """Return ``input * log1p(other)``, and 0 where ``input`` is 0 and ``other`` is no NaN."""
-    product = F.mul(input, F.log1p(other))
-    return F.where(F.logical_and(F.eq(input, 0), F.logical_not(_is_nan(other))), 0.0, product)
-
-
-def _is_nan(x: Any) -> Any:
-    return F.isnan(x) if hasattr(x, "shape") else F.full((), math.isnan(x), dtype="bool")
-
-
-@described("array (*)", module="special.")
-def entr(input: Any) -> Any:
-    """Return ``-x * log(x)``, 0 for 0, and negative infinity below."""
-    return F.where(F.lt(input, 0), -math.inf, F.neg(F.xlogy(input, input)))
-
-
 @described("array (*)", module="special.")
 def ndtr(input: Any) -> Any:
     """Return the distribution function of the normal distribution."""
@@ -180,8 +155,7 @@ def ndtr(input: Any) -> Any:
 class _Special:
     """``torch.special``: its own functions, and those that torch also has elsewhere."""
 
-    xlog1py, entr, ndtr = staticmethod(xlog1py), staticmethod(entr), staticmethod(ndtr)
-    multigammaln = staticmethod(mvlgamma)
+    ndtr, multigammaln = staticmethod(ndtr), staticmethod(mvlgamma)
     expit, gammaln, psi = (staticmethod(f) for f in (F.sigmoid, F.lgamma, F.digamma))
 
     def __getattr__(self, name: str) -> Any:
@@ -195,7 +169,7 @@ special = _Special()
 #: Those that are methods of arrays in torch, too.
 functions.add_methods({
     name: globals()[name] for name in (
-        "addmv", "addr", "dist", "dsplit", "hsplit", "isneginf", "isposinf", "isreal", "ldexp",
-        "msort", "mvlgamma", "pinverse", "vsplit",
+        "addmv", "addr", "dist", "dsplit", "hsplit", "isneginf", "isposinf", "isreal", "msort",
+        "mvlgamma", "pinverse", "vsplit",
     )
 })  # fmt: skip

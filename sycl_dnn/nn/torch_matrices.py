@@ -57,7 +57,7 @@ def renorm(input: Any, p: float, dim: int, maxnorm: float) -> Any:
         rule = "input must have 2 axes at least, p be positive and maxnorm not negative"
         raise ValueError(f"renorm: {rule}, got {tuple(input.shape)}, {p}, {maxnorm}")
     axes = [i for i in range(input.ndim) if i != dim % input.ndim]
-    sizes = F.abs(input)
+    sizes = F.abs(input) if F.is_complex(input) else input
     wide: Any = F.astype(sizes, dtypes.wide(str(sizes.dtype)))
     norms = F.linalg.vector_norm(wide, p, axes, True)
     is_long = F.gt(norms, maxnorm)

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from sycl_dnn.call.operation import named, operation
-from sycl_dnn.functional.arithmetic.elementwise import of_one
+from sycl_dnn.functional.arithmetic.elementwise import of_one, of_two
 from sycl_dnn.functional.arithmetic.operands import (
     by_nodes,
     checked_array,
@@ -23,7 +23,7 @@ from sycl_dnn.nn.torch_docstrings import described
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops import bessel_functions as bessel
 from sycl_dnn.ops import number_parts, probability_functions
-from sycl_dnn.ops.special_functions import POLYGAMMA
+from sycl_dnn.ops import special_functions as special
 from sycl_dnn.trace import functions
 from sycl_dnn.trace.values import Tensor
 
@@ -42,6 +42,12 @@ ndtri = of_one(
     "ndtri", "Return the inverse of the normal distribution's distribution function.",
     probability_functions.NDTRI,
 )  # fmt: skip
+entr = of_one("entr", "Return ``-x * log(x)``, 0 for 0, and negative infinity below.", special.ENTR)
+xlog1py = of_two(
+    "xlog1py", "Return ``input * log1p(other)``, and 0 where ``input`` is 0.", special.XLOG1PY
+)
+ldexp = of_two("ldexp", "Return ``input * 2**other``, also where the power overflows.",
+               special.ldexp)  # fmt: skip
 
 
 @operation
@@ -51,7 +57,7 @@ def polygamma(n: int, input: Tensor) -> Tensor:
     n, x = checked_int("polygamma", "n", n, 0), checked_array("polygamma", "input", input)
     if not n:
         return digamma(x)
-    return by_nodes(partial(POLYGAMMA, n=n), x, dtype=float_dtype(x))
+    return by_nodes(partial(special.POLYGAMMA, n=n), x, dtype=float_dtype(x))
 
 
 class Parts(NamedTuple):
@@ -106,6 +112,6 @@ def _method_polygamma(input: Any, n: int) -> Any:
 
 #: Those that are methods of arrays in torch, too.
 functions.add_methods({
-    "frexp": frexp, "gcd": gcd, "i0": i0, "lcm": lcm, "nextafter": nextafter,
+    "frexp": frexp, "gcd": gcd, "i0": i0, "lcm": lcm, "ldexp": ldexp, "nextafter": nextafter,
     "polygamma": _method_polygamma,
 })  # fmt: skip

@@ -128,8 +128,9 @@ def _hardswish_vjp(node: Node, g: Node) -> list[Node]:
     """Return the gradient, which torch passes on unchanged where the input is NaN."""
     (x,), (slope, shift) = node.inputs, (node.attributes[n] for n in ("slope", "shift"))
     share = x * slope + shift
-    inner = where(LT(share, number(1, x.dtype)), g * (x * (2 * slope) + shift), g)
-    return [where(LE(share, _zero(x)), _zero(x), inner)]
+    one = number(1, x.dtype)
+    inner = where(LT(share, one), x * (2 * slope) + shift, one)
+    return [g * where(LE(share, _zero(x)), _zero(x), inner)]
 
 
 def _softshrink(x: Node, *, bound: float) -> Node:

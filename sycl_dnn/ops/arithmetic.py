@@ -203,8 +203,11 @@ FMOD = _binary("fmod", lambda n, g: (g, -g * TRUNC_DIVIDE(*n.inputs)))
 def _pow_vjp(node: Node, g: Node) -> tuple[Node | None, Node | None]:
     base, exponent = node.inputs
     zero = number(0, node.dtype)
-    # For exponent 0 the power is constant, even at base 0.
-    by_base = where(EQ(exponent, zero), zero, g * (exponent * POW(base, exponent - 1)))
+    # For exponent 0 the power is constant, even at base 0. Factors of g stay finite there, which
+    # are multiplied by tangents that are 0.
+    is_flat = LOGICAL_AND(EQ(exponent, zero), LOGICAL_NOT(GT(ABS(base), zero)))
+    slope = exponent * POW(where(is_flat, number(1, node.dtype), base), exponent - 1)
+    by_base = g * slope
     if value_of(exponent) is not None:
         return by_base, None
     # 0 to a positive power is constant too, but the logarithm is infinite.
@@ -390,7 +393,7 @@ def _logit_vjp(node: Node, g: Node) -> list[Node]:
     # Unselected elements must stay finite, or the gradient would be NaN.
     inner = where(is_outside, number(0.5, p.dtype), p)
     outer = number(math.nan if eps is None else 0.0, p.dtype)
-    return [where(is_outside, outer, g / (inner * (1 - inner)))]
+    return [g * where(is_outside, outer, 1 / (inner * (1 - inner)))]
 
 
 #: The inverse sigmoid of values clamped to ``[eps, 1 - eps]``.

@@ -92,7 +92,9 @@ def _cotangent(turns: Node) -> Node:
     return where(is_near, 1 / ops.TAN(near * math.pi), of_rest)
 
 
-DIGAMMA = Operation("digamma", _floating, definition=_digamma)
+DIGAMMA = Operation(
+    "digamma", _floating, lambda node, g: [g * POLYGAMMA(node.inputs[0], n=1)], definition=_digamma
+)
 LGAMMA = Operation("lgamma", _floating, lambda node, g: [g * DIGAMMA(node.inputs[0])])
 
 #: B(2k) / (2k)!, of Euler's and Maclaurin's series.
@@ -260,6 +262,40 @@ def _xlogy_vjp(node: Node, g: Node) -> Sequence[Node | None]:
 
 
 XLOGY = Operation("xlogy", ops.ADD.infer, ops.summed(_xlogy_vjp), definition=_xlogy)
+
+
+def _xlog1py(a: Node, b: Node) -> Node:
+    is_zero = ops.LOGICAL_AND(ops.EQ(a, number(0, a.dtype)), ops.LOGICAL_NOT(ops.ISNAN(b)))
+    return where(is_zero, number(0, a.dtype), a * ops.LOG1P(b))
+
+
+def _xlog1py_vjp(node: Node, g: Node) -> Sequence[Node | None]:
+    a, b = node.inputs
+    zero = number(0, a.dtype)
+    is_flat = ops.LOGICAL_AND(ops.EQ(a, zero), ops.LE(b, number(-1, a.dtype)))
+    return g * where(is_flat, zero, ops.LOG1P(where(is_flat, zero, b))), g * a / (b + 1)
+
+
+XLOG1PY = Operation("xlog1py", ops.ADD.infer, ops.summed(_xlog1py_vjp), definition=_xlog1py)
+
+
+def _entr(x: Node) -> Node:
+    is_below = ops.LT(x, number(0, x.dtype))
+    return where(is_below, number(-math.inf, x.dtype), -XLOGY(x, x))
+
+
+ENTR = Operation(
+    "entr", _floating, lambda node, g: [g * (-ops.LOG(node.inputs[0]) - 1)], definition=_entr
+)
+
+
+def ldexp(a: Node, exponent: Node) -> Node:
+    """Return ``a * 2**exponent`` without an overflow of the power."""
+    limit = 2200.0 if a.dtype == "float64" else 300.0  # from there on, the result is 0 or infinite
+    exponent = ops.CLAMP(exponent, low=-limit, high=limit)
+    third = ops.STOP_GRADIENT(ops.TRUNC(exponent * (1 / 3)))
+    power = ops.EXP2(third)
+    return a * power * power * ops.EXP2(exponent - third * 2)
 
 
 def _logaddexp2(a: Node, b: Node) -> Node:

@@ -149,7 +149,7 @@ def _one_hot(soft: Tensor, axis: int) -> Tensor:
     def value() -> Tensor:
         result = converted(one_hot(argmax(soft, axis), soft.shape[axis]), str(soft.dtype))
         order = [*range(axis), soft.ndim - 1, *range(axis, soft.ndim - 1)]
-        return transpose(result, order)
+        return add(transpose(result, order), linear_map(soft, 0.0))  # NaN stays
 
     return soft.trace.closed({"soft": soft}, value, lambda dy: {"soft": dy})
 

@@ -163,8 +163,9 @@ def lp_pool(
     mean = avg_pool(name, rank, raised, kernel_size, stride, 0, ceil_mode)
     kernel = per_axis(name, "kernel_size", kernel_size, rank)
     # The slope of a root at 0 is infinite: as in torch, windows with the sum 0 have no gradient.
-    nonzero = where(eq(mean, 0), 0.0, mean)
-    return _power(linear_map(nonzero, math.prod(kernel)), 1 / power)
+    is_zero = eq(mean, 0)
+    root = _power(linear_map(where(is_zero, 1.0, mean), math.prod(kernel)), 1 / power)
+    return where(is_zero, 0.0 if power > 0 else math.inf, root)
 
 
 lp_pool1d, lp_pool2d, lp_pool3d = by_rank(lp_pool)

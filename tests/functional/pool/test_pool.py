@@ -128,6 +128,8 @@ def test_windows_of_zeros_have_no_gradient_in_lp_pools(rank, order, queue):
     expected = np.where(values == 0, 0, n ** (1 / order - 1))
     for gradient in (slope(x), sycl_dnn.compile(slope)(x)):
         np.testing.assert_allclose(dpnp.asnumpy(gradient), expected, rtol=1e-5)
+    _, tangent = sycl_dnn.jvp(lambda x: pool(x, order, 2), (x,), (x,))
+    assert (dpnp.asnumpy(tangent[..., 0]) == 0).all()
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int32"])
