@@ -39,7 +39,11 @@ _BASIC = (int, slice, type(None), type(Ellipsis))
 class _OfWhole(OfOthers):
     """The marks of a batched value: writes to it are writes to its whole."""
 
-    __slots__ = ()
+    __slots__ = ("whole",)
+
+    def __init__(self, whole: Any) -> None:
+        super().__init__(whole)
+        self.whole = whole
 
     def written(self, value: Any, writer: str, result: Any) -> Any:
         """Write all samples."""
@@ -76,6 +80,10 @@ class BatchedTensor(Tensor):
     def note_view(self) -> None:
         """Note that ``x.view``, which never copies, returned the tensor."""
         self.whole.note_view()
+
+    def share_marks(self, marks: _OfWhole) -> None:
+        """Note that the tensor is a view of one with these marks."""
+        self.whole.share_marks(marks.whole)
 
     def __repr__(self) -> str:
         return f"Tensor({self.shape}, {self.dtype}, one of {self.whole.shape[0]})"

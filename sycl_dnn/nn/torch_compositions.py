@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import dpnp
 import numpy as np
 
 import sycl_dnn
@@ -21,6 +20,7 @@ from sycl_dnn.functional.shape import arrangement
 from sycl_dnn.nn.torch_docstrings import described
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import functions
+from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.module_arrays import with_methods
 from sycl_dnn.trace.torch_methods import adjoint as adjoint
 from sycl_dnn.trace.torch_methods import alias
@@ -354,7 +354,10 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, **options: Any) -> Any:
 
 
 def _windows(input: Any, dimension: int, size: int, step: int) -> Any:
-    """Return ``x.unfold(dimension, size, step)``, windows along an axis; a copy in a trace."""
+    """Return ``x.unfold(dimension, size, step)``, windows along an axis.
+
+    In a trace, windows that overlap or are cut off are a copy; writes to these are refused.
+    """
     if not input.ndim:
         input = F.reshape(input, (1,))
         return F.reshape(_windows(input, dimension, size, step), (size,))
@@ -363,12 +366,17 @@ def _windows(input: Any, dimension: int, size: int, step: int) -> Any:
     if not 0 <= size <= n or step < 1:
         raise ValueError(f"unfold: size must be in [0, {n}] and step positive, got {size}, {step}")
     firsts = range(0, n - size + 1, step)
-    if isinstance(input, dpnp.ndarray) and not hasattr(input, "marks"):  # outside of traces
-        usm = input.get_array()
+    if not isinstance(input, Tensor) and str(input.dtype) not in dtypes.PACKED:
+        usm = getattr(input, "data", input).get_array()
         shape = (*input.shape[:dim], len(firsts), *input.shape[dim + 1 :], size)
         strides = (*usm.strides[:dim], usm.strides[dim] * step, *usm.strides[dim + 1 :])
         strides = (*strides, usm.strides[dim])
-        return array_maker()(view(usm, shape, input.dtype, strides))
+        windows = array_maker()(view(usm, shape, usm.dtype, strides))
+        return Array(windows, input.dtype) if isinstance(input, Array) else windows
+    if size <= step and len(firsts) * step <= n:
+        rows = F.narrow(input, dim, 0, len(firsts) * step)
+        rows = F.unflatten(rows, dim, (len(firsts), step))
+        return F.movedim(F.narrow(rows, dim + 1, 0, size), dim + 1, -1)
     parts = [F.narrow(input, dim, start, size) for start in firsts]
     # A view in torch: reading one after a write to the other is refused.
     return alias(input, F.movedim(F.stack(parts, dim), dim + 1, -1))

@@ -33,8 +33,8 @@ METHODS = {
     "repeated slices": lambda x: x[0, 1:, 1:].t()[::2].narrow(0, 1, 1).unbind(1)[2],
 }  # fmt: skip
 
-#: Of arrays of bfloat16, ``data`` is the bits and ``unfold`` copies.
-ABSENT = {"data", "unfold"}
+#: Of arrays of bfloat16, ``data`` is the bits.
+ABSENT = {"data"}
 
 
 def check_write_through(view, x, name):

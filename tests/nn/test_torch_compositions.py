@@ -7,7 +7,7 @@ import pytest
 
 import sycl_dnn
 from sycl_dnn import functional as F
-from sycl_dnn import nn
+from sycl_dnn import nn, vmap
 from sycl_dnn.nn import torch_names
 
 A = np.array([[0.5, -2.0, 3.0], [4.0, 0.0, -1.5], [1.0, 7.0, 2.5]], "f4")
@@ -258,6 +258,35 @@ def test_windows_are_not_read_after_a_write(queue):
     for call in (changed, of_windows):
         with pytest.raises(RuntimeError, match="may share memory with one|is read after add_"):
             Called(call)(x, y)
+
+
+def test_windows_that_do_not_overlap_are_views(queue):
+    def changed(x, y):
+        z = x * y
+        pairs, apart = z.unfold(0, 2, 2), z.unfold(0, 2, 4)
+        pairs[:, 1] += 5
+        apart[1, 0] = -1
+        z *= 2
+        return pairs[2:], z
+
+    x, y = (dpnp.asarray(v, dtype="f4", sycl_queue=queue) for v in (np.arange(8), np.ones(8)))
+    call, samples = Called(changed), [v.reshape(1, 1, 8) for v in (x, y)]
+    for pairs, z in (call(x, y), sycl_dnn.compile(call)(x, y),
+                     [v[0, 0] for v in vmap(vmap(call))(*samples)]):  # fmt: skip
+        assert z.tolist() == [0, 12, 4, 16, -2, 20, 12, 24]
+        assert pairs.tolist() == [[-2, 20], [12, 24]]
+
+
+@pytest.mark.parametrize("step", [1, 3])
+def test_writes_to_windows_that_are_copies_are_refused_in_vmap(step, queue):
+    def changed(row):
+        z = row * 1
+        windows = z.unfold(0, 2, step)
+        windows += 1
+        return z
+
+    with pytest.raises(RuntimeError, match="may share memory with one"):
+        vmap(Called(lambda x, y: changed(x)))(*[dpnp.ones((2, 8), sycl_queue=queue)] * 2)
 
 
 def test_indices_as_a_tuple(queue):
