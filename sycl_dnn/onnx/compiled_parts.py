@@ -150,7 +150,9 @@ class _Function:
 
     def __call__(self, values: dict[str, Any]) -> Any:
         """Return values by name; a tuple if none is on the host, since only these are kept."""
-        trace = next(v.trace for v in values.values() if isinstance(v, Tensor))
+        trace = next((v.trace for v in values.values() if isinstance(v, Tensor)), None)
+        if trace is None:
+            raise NotImplementedError("the part has no program; its nodes run one by one")
         graph, queue, float_dtype = self._run_settings
         run = Evaluation(graph, queue, self._module(), float_dtype, trace)
         fixed = {

@@ -242,3 +242,14 @@ def test_programs_between_nodes_that_read_values_are_kept(parsed, monkeypatch, t
         expected = 1 + (0.5 if shift == "shift" else y[np.nonzero(y)])
         np.testing.assert_allclose(net(x).asnumpy(), np.broadcast_to(expected, 12), rtol=1e-5)
     assert len(made) == 4  # two parts of two models
+
+
+def test_what_has_no_program_is_refused_by_its_node(parsed):
+    text = """g (float[1, 2, 5, 5] x, float[2, 2, 3, 3] w) => (float[1, 2, 3, 3] c) {
+        y = Conv(x, w)
+        a = Relu(y)
+        b = Exp(a)
+        c = Neg(b) }"""
+    net = sycl_dnn.onnx.load(parsed(text), dtype="float64")
+    with pytest.raises(sycl_dnn.UnsupportedOperator, match=r"Conv-\d+ \(node 'y'\).*float64"):
+        net(np.ones((1, 2, 5, 5)), np.ones((2, 2, 3, 3)))
