@@ -73,12 +73,13 @@ def from_torch(
     (3, 2)
     """
     torch = torch_format.library("from_torch", "pip install torch")
-    from sycl_dnn.torch_modules import encoding, exporting
+    from sycl_dnn.torch_modules import encoding, exporting, gradient_functions
 
     if not isinstance(module, torch.nn.Module):
         raise TypeError(
             f"from_torch: module must be a torch.nn.Module, got {type(module).__name__}"
         )
+    gradient_functions.check_hooks(module)
     args, named = _tensors(torch, examples), _tensors(torch, kwargs or {})
     sizes = _Sizes(torch, module, args, named, dynamic)
     constants, graphs = encoding.Constants(), {}

@@ -15,6 +15,8 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
+from sycl_dnn.torch_modules.gradient_functions import recorded
+
 _LIBRARY = torch.library.Library("sycl_dnn", "DEF")  # type: ignore[no-untyped-call, unused-ignore]
 _ONE_STATE = ("gru", "rnn_tanh", "rnn_relu")
 _NUMBERS = (
@@ -25,6 +27,7 @@ _NUMBERS = (
 #: decompose updates of statistics.
 _SCHEMAS = {
     "constant": "(Tensor input) -> Tensor",
+    "without_gradient": "(Tensor input, str name) -> Tensor",
     "batch_norm": "(Tensor input, Tensor? weight, Tensor? bias, Tensor? mean, Tensor? var, "
     "bool training, float momentum, float eps) -> Tensor",
     **dict.fromkeys(
@@ -119,7 +122,7 @@ def exported(
     with warnings.catch_warnings(), torch.enable_grad(), _prepared(module, is_training):
         warnings.simplefilter("ignore")
         try:
-            with _Whole():
+            with _Whole(), recorded(_OPS.without_gradient):
                 program = torch.export.export(module, args, **options)
             _keep_whole(program.graph_module, set(program.graph_signature.inputs_to_buffers))
             return program.run_decompositions({})

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 from sycl_dnn import functional as F
-from sycl_dnn.call.custom_gradients import stop_gradient
+from sycl_dnn.call.custom_gradients import custom_vjp, stop_gradient
 
 #: Operators with the same arguments as the function of the same name.
 _SAME = (
@@ -247,6 +248,22 @@ def _lstm(*args: Any) -> Any:
     return output, h, c
 
 
+@functools.cache
+def _refusing(name: str) -> custom_vjp:
+    """Return the identity whose gradient is refused."""
+
+    def rule(_: Any, dy: Any) -> Any:
+        raise NotImplementedError(
+            f"from_torch: {name} has a gradient other than that of its operators, and torch.export "
+            "does not record it; write x + (y - x).detach() for a gradient that goes straight "
+            "through"
+        )
+
+    identity = custom_vjp(lambda x: x)
+    identity.defvjp(lambda x: (x, None), rule)
+    return identity
+
+
 #: Layers that the conversion keeps intact.
 WHOLE: dict[str, Callable[..., Any]] = {
     "constant": stop_gradient,
@@ -254,6 +271,7 @@ WHOLE: dict[str, Callable[..., Any]] = {
     "lstm": _lstm,
     "rnn_relu": _recurrence(F.rnn_relu),
     "rnn_tanh": _recurrence(F.rnn_tanh),
+    "without_gradient": lambda x, name: _refusing(name)(x),
 }
 
 

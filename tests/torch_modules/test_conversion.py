@@ -430,6 +430,77 @@ def test_values_written_to_buffers_without_gradients_are_constants():
     close(grads.layer.weight, net.layer.weight.grad)
 
 
+class Reversed(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return -grad
+
+
+class Swish(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * torch.sigmoid(x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        y = torch.sigmoid(x)
+        return grad * y * (1 + x * (1 - y))
+
+
+class Squared(torch.autograd.Function):
+    @staticmethod
+    def forward(x, n):
+        return x**n
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(inputs[0])
+
+    @staticmethod
+    def backward(ctx, grad):
+        return 2 * grad * ctx.saved_tensors[0], None
+
+
+@pytest.mark.parametrize("f", [Swish.apply, lambda x: Squared.apply(x, 2)])
+def test_functions_with_the_derivative_of_their_forward_are_converted(f):
+    x = torch.randn(3, 4, requires_grad=True)
+    f(x).sum().backward()
+    result = sycl_dnn.from_torch(Called(f), x.detach(), dynamic={0: "n"})
+    close(sycl_dnn.grad(lambda x: F.sum(result(x)))(*arrays(x)), x.grad)
+
+
+@pytest.mark.parametrize("f", [Reversed.apply, lambda x: Squared.apply(x, 3)])
+def test_functions_with_another_gradient_have_none(f):
+    x = torch.ones(3)
+    result = sycl_dnn.from_torch(Called(lambda x: f(x) + x), x)
+    close(result(*arrays(x)), f(x) + x)
+    with pytest.raises(NotImplementedError, match=r"Function (Reversed|Squared) has a gradient"):
+        sycl_dnn.grad(lambda x: F.sum(result(x)))(*arrays(x))
+
+
+def test_hooks_of_gradients_are_refused():
+    def forward(x):
+        x.register_hook(lambda grad: grad * 2)
+        return x * 2
+
+    with pytest.raises(RuntimeError, match=r"register_hook.*\n.*hooks of tensors"):
+        sycl_dnn.from_torch(Called(forward), torch.ones(3))
+    net = nn.Sequential(nn.Linear(3, 2))
+    net[0].register_full_backward_hook(lambda *_: None)
+    with pytest.raises(NotImplementedError, match="the module 0 must have no hooks"):
+        sycl_dnn.from_torch(net, torch.ones(1, 3))
+    net = nn.Linear(3, 2)
+    net.weight.register_hook(lambda grad: grad * 2)
+    with pytest.raises(NotImplementedError, match="the parameter weight must have no hooks"):
+        sycl_dnn.from_torch(net, torch.ones(1, 3))
+
+
 Pair = collections.namedtuple("Pair", "first second")
 
 
