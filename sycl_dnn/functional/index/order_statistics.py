@@ -53,7 +53,8 @@ indices : array of int64
 def _of_rank(name: str, x: Tensor, axis: int, order: Tensor, rank: Tensor) -> ValuesAndIndices:
     """Return elements, and their indices, by their rank (kept axis) in the order of each row."""
     indices = gathered(name, order, axis, rank)
-    return ValuesAndIndices(gathered(name, x, axis, indices, are_distinct=True), indices)
+    is_one = bool(x.ndim) and indices.shape[axis] == 1
+    return ValuesAndIndices(gathered(name, x, axis, indices, are_distinct=is_one), indices)
 
 
 def _without_axis(pair: ValuesAndIndices, axis: int, keepdim: bool) -> ValuesAndIndices:
