@@ -64,7 +64,8 @@ def _constant(k: Kernel, value: float) -> Value:
     return k.constant(value, "f32")
 
 
-def _polynomial(k: Kernel, x: Value, coefficients: Sequence[float]) -> Value:
+def polynomial(k: Kernel, x: Value, coefficients: Sequence[float]) -> Value:
+    """Return a polynomial, given the coefficient of its highest power first."""
     result = _constant(k, coefficients[0])
     for coefficient in coefficients[1:]:
         result = k.call("fma", x, result, _constant(k, coefficient))
@@ -127,7 +128,7 @@ def exp(k: Kernel, x: Value) -> Value:
     if x.type != "f32":
         return k.call("exp", x)
     exponent, rest, lost = _split(k, x, -104, 89)
-    more = k.call("fma", k.call("mul", _polynomial(k, rest, _EXP), rest), rest, lost)
+    more = k.call("fma", k.call("mul", polynomial(k, rest, _EXP), rest), rest, lost)
     power = k.call("add", k.call("add", rest, more), _constant(k, 1))
     # In two steps, since the results may have fewer digits, or be infinite.
     half = k.call("shr", exponent, k.constant(1, "i32"))
@@ -145,7 +146,7 @@ def exp_nonpositive(k: Kernel, x: Value) -> Value:
     multiple = k.call("sub", shifted, shift)
     rest = k.call("fma", multiple, _constant(k, -0.693145752), x)
     rest = k.call("fma", multiple, _constant(k, -1.42860677e-6), rest)
-    more = k.call("fma", k.call("mul", _polynomial(k, rest, _EXP_FAST), rest), rest, rest)
+    more = k.call("fma", k.call("mul", polynomial(k, rest, _EXP_FAST), rest), rest, rest)
     power = k.call("add", more, _constant(k, 1))
     bits = k.call("shl", k.reinterpreted(shifted, "i32"), k.constant(23, "i32"))
     scale = k.reinterpreted(bits, "f32")
@@ -155,7 +156,7 @@ def exp_nonpositive(k: Kernel, x: Value) -> Value:
 
 def _expm1(k: Kernel, x: Value) -> Value:
     exponent, rest, lost = _split(k, x, -26, 89)
-    more = k.call("fma", k.call("mul", _polynomial(k, rest, _EXPM1), rest), rest, lost)
+    more = k.call("fma", k.call("mul", polynomial(k, rest, _EXPM1), rest), rest, lost)
     scale = _power_of_two(k, k.call("sub", exponent, k.constant(1, "i32")))
     base = k.call("sub", scale, _constant(k, 0.5))
     total = k.call("fma", rest, scale, base)
@@ -177,7 +178,7 @@ def _logarithm(k: Kernel, x: Value, correction: Value | None, shift: Value | Non
     multiple = k.converted(exponent, "f32")
     if shift is not None:
         multiple = k.call("sub", multiple, shift)
-    more = k.call("mul", k.call("mul", square, excess), _polynomial(k, excess, _LOG))
+    more = k.call("mul", k.call("mul", square, excess), polynomial(k, excess, _LOG))
     if correction is not None:
         more = k.call("add", more, correction)
     more = k.call("fma", multiple, _constant(k, _LOG_2[1]), more)
@@ -216,7 +217,7 @@ def _log1p(k: Kernel, x: Value) -> Value:
 @_signed
 def _tanh(k: Kernel, a: Value) -> Value:
     square, one, two = k.call("mul", a, a), _constant(k, 1), _constant(k, 2)
-    near = k.call("fma", k.call("mul", a, square), _polynomial(k, square, _TANH), a)
+    near = k.call("fma", k.call("mul", a, square), polynomial(k, square, _TANH), a)
     power = exp(k, k.call("add", a, a))
     far = k.call("sub", one, k.call("div", two, k.call("add", power, one)))
     return k.select(k.call("lt", a, _constant(k, 0.625)), near, far)
@@ -261,9 +262,9 @@ def _wave_of(k: Kernel, angle: Value, rest: Value, turns: Value, first: int) -> 
     square = k.call("mul", angle, angle)
     half = k.call("mul", square, _constant(k, 0.5))
     near_one = k.call("sub", one, half)
-    more = k.call("mul", angle, _polynomial(k, square, _SIN))
+    more = k.call("mul", angle, polynomial(k, square, _SIN))
     sine = k.call("add", angle, k.call("fma", rest, near_one, more))
-    more = k.call("mul", k.call("mul", square, square), _polynomial(k, square, _COS))
+    more = k.call("mul", k.call("mul", square, square), polynomial(k, square, _COS))
     more = k.call("fma", k.call("neg", angle), rest, more)
     more = k.call("add", k.call("sub", k.call("sub", one, near_one), half), more)
     cosine = k.call("add", near_one, more)
@@ -349,7 +350,7 @@ def _asin(k: Kernel, a: Value) -> Value:
     root = k.call("sqrt", z)
     square = k.select(is_far, z, k.call("mul", a, a))
     size = k.select(is_far, root, a)
-    more = k.call("mul", size, _polynomial(k, square, _ASIN))
+    more = k.call("mul", size, polynomial(k, square, _ASIN))
     rest = k.select(k.call("gt", z, zero), _rest(k, root, z), zero)
     rest, twice = k.call("add", more, rest), k.call("add", root, root)
     far = _less(k, *_half_pi(k), twice, k.call("add", rest, rest))
@@ -363,7 +364,7 @@ def _half_pi(k: Kernel) -> tuple[Value, Value]:
 def _arc(k: Kernel, ratio: Value, rest: Value) -> Value:
     """Return ``atan(ratio + rest) - ratio`` for a ratio up to 1 and its rounding error."""
     square = k.call("mul", ratio, ratio)
-    more = k.call("mul", ratio, _polynomial(k, square, _ATAN))
+    more = k.call("mul", ratio, polynomial(k, square, _ATAN))
     slope = k.call("fma", square, _constant(k, -0.5), _constant(k, 1))
     rest = k.select(
         k.call("gt", ratio, _constant(k, 0)), k.call("mul", rest, slope), _constant(k, 0)
@@ -404,9 +405,9 @@ def _atan2(k: Kernel, y: Value, x: Value) -> Value:
 @_signed
 def _erf(k: Kernel, a: Value) -> Value:
     one, end, square = _constant(k, 1), _constant(k, 4), k.call("mul", a, a)
-    near = k.call("fma", a, _polynomial(k, square, _ERF), a)
+    near = k.call("fma", a, polynomial(k, square, _ERF), a)
     bounded = k.select(k.call("gt", a, end), end, a)
-    tail = _polynomial(k, k.call("sub", bounded, one), _ERF_TAIL)
+    tail = polynomial(k, k.call("sub", bounded, one), _ERF_TAIL)
     # Gradients need this exponential, too: compilers compute it once.
     power = exp_nonpositive(k, k.call("neg", square))
     far = k.call("fma", k.call("neg", power), tail, one)
@@ -417,11 +418,11 @@ def erfinv(k: Kernel, x: Value) -> Value:
     """Generate the inverse error function."""
     a, one = k.call("abs", x), _constant(k, 1)
     square = k.call("fma", a, a, _constant(k, -0.35))
-    near = k.call("add", a, k.call("mul", a, _polynomial(k, square, _ERFINV)))
+    near = k.call("add", a, k.call("mul", a, polynomial(k, square, _ERFINV)))
     tail, rest = _minus_log(k, k.call("sub", one, a))
     root = k.call("sqrt", tail)
     missing = k.call("add", k.call("fma", k.call("neg", root), root, tail), rest)
-    more = _polynomial(k, k.call("sub", root, _constant(k, 2.5)), _ERFINV_TAIL)
+    more = polynomial(k, k.call("sub", root, _constant(k, 2.5)), _ERFINV_TAIL)
     more = k.call("add", more, k.call("div", missing, k.call("add", root, root)))
     far = k.call("add", root, k.call("add", more, _constant(k, -0.375)))
     edge = k.select(k.call("eq", a, one), _constant(k, math.inf), _constant(k, math.nan))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from sycl_dnn.kernels.accurate_functions import ACCURATE, cos_of_small, erfinv, exp_nonpositive
+from sycl_dnn.kernels.log_gamma import log_gamma
 from sycl_dnn.kernels.spirv import TYPES, Kernel, Value
 
 #: Register type by dtype; narrow floats are computed in f32 and rounded.
@@ -120,12 +121,15 @@ def _simple(instruction: str) -> Writer:
     return lambda k, x: k.call(instruction, x)
 
 
+_ACCURATE = {**ACCURATE, "lgamma": log_gamma}
+
+
 def _accurate(name: str) -> Writer:
     """Compute float32 more accurately than the instruction."""
 
     def write(k: Kernel, *operands: Value) -> Value:
         if operands[0].type == "f32":
-            return ACCURATE[name](k, *operands)
+            return _ACCURATE[name](k, *operands)
         return k.call(name, *operands)
 
     return write
@@ -351,7 +355,7 @@ WRITERS: dict[str, Writer | None] = {
     **{name: _bitwise(name) for name in ("add", "sub", "mul")},
     **{f"logical_{name}": _logical(name) for name in ("and", "or")},
     **{f"bitwise_{name}": _bitwise(name) for name in ("and", "or", "xor")},
-    **{name: _accurate(name) for name in ACCURATE},
+    **{name: _accurate(name) for name in _ACCURATE},
     "abs": _abs, "bits": _reinterpreted, "erfinv_single": erfinv, "from_bits": _reinterpreted,
     "bitwise_not": _simple("not"), "cast": None, "cos_of_small": cos_of_small,
     "left_shift": _shifted("shl"), "right_shift": _shifted("shr"),

@@ -103,3 +103,18 @@ def test_closeness_is_a_python_value(queue):
     assert sycl_dnn.vjp(lambda x: x * 2 if F.allclose(x, x, equal_nan=True) else x, x)[0][0] == 2
     with pytest.raises(TypeError, match="allclose: input must be an array with values"):
         sycl_dnn.compile(lambda x: x if F.allclose(x, x) else -x)(x)
+
+
+def test_errors_of_lgamma_above_minus_2_and_poles(queue):
+    rng = np.random.default_rng(2)
+    x = np.append(rng.uniform(-2, 5, 40000), 2.0 ** rng.uniform(-149, 120, 10000)).astype("f4")
+    exact = special.gammaln(x.astype("f8"))
+    found = F.lgamma(dpnp.asarray(x, sycl_queue=queue)).asnumpy()
+    assert np.max(np.abs(found - exact) / np.spacing(np.abs(exact).astype("f4"))) <= 3.5
+    poles = np.array([0.0, -0.0, -1, -2, -1e30, np.inf, -np.inf, 3e38, np.nan, 1, 2], "f4")
+    expected = [*[np.inf] * 8, np.nan, 0, 0]
+    found = F.lgamma(dpnp.asarray(poles, sycl_queue=queue)).asnumpy()
+    np.testing.assert_array_equal(found, expected)
+    x = rng.uniform(-60, -2, 40000).astype("f4")
+    found = F.lgamma(dpnp.asarray(x, sycl_queue=queue)).asnumpy()
+    np.testing.assert_allclose(found, special.gammaln(x.astype("f8")), rtol=4e-7, atol=3e-6)
