@@ -3,22 +3,21 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from sycl_dnn.call.operation import operation
-from sycl_dnn.functional.arithmetic.binary import div, mul
-from sycl_dnn.functional.arithmetic.comparison import clamp
 from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.arithmetic.elementwise import check_float
 from sycl_dnn.functional.arithmetic.operands import check_arrays, checked_operands
-from sycl_dnn.functional.reduction.statistics import norm, order_of
-from sycl_dnn.functional.reduction.sums import sum as summed
-from sycl_dnn.functional.shape.arrangement import spread
+from sycl_dnn.functional.reduction.statistics import order_of
 from sycl_dnn.functional.shape.reshaping import check_axis, unsqueeze
 from sycl_dnn.ir.node import Node
 from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
+from sycl_dnn.ops.arithmetic import CLAMP, cast
 from sycl_dnn.ops.reduction import NORM
+from sycl_dnn.ops.shape import SUM, broadcast_to
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import broadcast_shape, expand_rank, reshape
 
@@ -59,11 +58,18 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     axis = check_axis(name, dim, len(shape))
     if not shape:
         return cosine_similarity(reshape(x1, (1,)), reshape(x2, (1,)), 0, eps)
-    # Normalize before multiplying: products of long vectors would overflow.
-    vectors = [spread(expand_rank(_wide(x, dtype), len(shape)), shape) for x in (x1, x2)]
-    lengths = [clamp(norm(x, 2.0, axis, True), min=float(eps)) for x in vectors]
-    unit_vectors = [div(x, length) for x, length in zip(vectors, lengths, strict=True)]
-    return converted(summed(mul(*unit_vectors), axis), dtype)
+    wide = dtypes.wide(dtype)
+
+    def definition(*nodes: Node) -> Node:
+        # Normalized before multiplying: products of long vectors would overflow.
+        vectors = [broadcast_to(cast(x, wide), shape) for x in nodes]
+        lengths = [NORM(x, axes=(axis,), order=2.0) for x in vectors]
+        bounded = [CLAMP(n, low=float(eps), high=math.inf) for n in lengths]
+        x, y = (x / n for x, n in zip(vectors, bounded, strict=True))
+        return cast(SUM(x * y, axes=(axis,)), dtype)
+
+    result = computed(definition, *[expand_rank(x, len(shape)) for x in (x1, x2)])
+    return reshape(result, shape[:axis] + shape[axis + 1 :])
 
 
 def _wide(x: Tensor, dtype: str) -> Tensor:
