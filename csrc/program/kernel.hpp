@@ -86,9 +86,14 @@ class Kernel {
                        bool launches_brief) const;
 
   private:
+    // Instructions times elements that are interpreted in 50 ms, in which no driver builds a
+    // kernel.
+    static constexpr size_t least_of_builds = 1600 << 20;
+
     using interpreter_ptr = std::shared_ptr<const SpirvInterpreter>;
-    // Of large kernels, by their number: what runs them first, if that takes no longer than a
-    // build.
+    // Of large kernels, by their number: what runs them first. As many as take no longer than a
+    // build, those of the fewest elements first: a build takes as long as the module is, and
+    // interpreting it that times the elements.
     static std::map<size_t, interpreter_ptr> interpreted_nevertheless(
         const std::vector<Kernel *> &kernels, const std::vector<size_t> &large);
     // What runs each kernel first; null if the driver does, which is told to

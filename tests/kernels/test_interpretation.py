@@ -179,6 +179,15 @@ print(n_built() > 0)
     assert counted(code).split() == ["0", "True"]
 
 
+def test_large_kernels_of_the_fewest_elements_are_interpreted_beside_others():
+    code = """
+x, y = dpnp.ones((1000, 1100), dtype="f4"), dpnp.ones(1 << 24, dtype="f4")
+f = sycl_dnn.compile(lambda x, y: F.erfinv(F.sin(F.asin(F.tanh(y)))) * F.amax(x, 1)[:1])
+f(x, y); print(n_built())
+"""
+    assert counted(begun_after(1e6, code)) == "1"
+
+
 def test_kernels_that_visit_many_elements_of_small_arrays_are_built_at_once():
     code = """
 for n in (1000, 4000):
