@@ -12,7 +12,7 @@ from sycl_dnn.device import default_queue
 from sycl_dnn.errors import Unimplemented
 from sycl_dnn.program.place import place_of
 from sycl_dnn.trace import array_writes, nested_arguments, policy, profile_notes
-from sycl_dnn.trace.array import Array
+from sycl_dnn.trace.array import Array, carrier
 from sycl_dnn.trace.frozen import Frozen
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.steps import NeedsAnotherDevice
@@ -100,13 +100,6 @@ def _updated(operation: Any, queue: Any, args: Any, kwargs: Any) -> tuple[int, .
     return cache.plans.make(key, numbers) if cached is None else cached
 
 
-def _write(array: Any, values: Any) -> None:
-    """Overwrite an array with one of its shape and dtype."""
-    if isinstance(array, Array):
-        array, values = array.data, values.data
-    array_writes.assign(array, values)
-
-
 def _write_back(
     operation: Any, call: tuple[Any, Any], cpu_call: tuple[Any, Any], queue: Any
 ) -> None:
@@ -114,7 +107,7 @@ def _write_back(
     originals, copies = _arrays(*call), _arrays(*cpu_call)
     for number in _updated(operation, default_queue("cpu"), *cpu_call):
         original, copy = originals[number], copies[number]
-        _write(original, moved(copy, queue))
+        array_writes.assign(carrier(original), carrier(moved(copy, queue)))
 
 
 def run_on_cpu(
@@ -131,7 +124,7 @@ def run_on_cpu(
     back = nested_arguments.replaced(result, lambda v: moved(v, queue))
     if out is None:
         return back
-    _write(out, back)
+    array_writes.assign(carrier(out), carrier(back))
     return out
 
 

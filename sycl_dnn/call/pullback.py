@@ -18,11 +18,9 @@ from sycl_dnn.call.placed_call import PlacedCall
 from sycl_dnn.call.recorded_calls import HeldPlan
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import allocation, functions, layout, nested_arguments
-from sycl_dnn.trace.array import Array, wrapped
+from sycl_dnn.trace.array import Array, array_over, wrapped
 from sycl_dnn.trace.module_arrays import depths, in_manner, plain
 from sycl_dnn.trace.values import Tensor
-
-_CARRIED = dtypes.CARRIED
 
 
 class Pullback:
@@ -89,8 +87,8 @@ class Pullback:
         """Return the usm_ndarray of a gradient in the layout of the result that it belongs to."""
         if dy is None:
             dtype = allocation.blank_of(tensor).dtype
-            dy = dpnp.zeros(tensor.shape, dtype=dtype, sycl_queue=self._queue)
-            dy = Array(dy, tensor.dtype) if tensor.dtype in _CARRIED else dy
+            zeros = dpnp.zeros(tensor.shape, dtype=dtype, sycl_queue=self._queue)
+            dy = array_over(zeros, tensor.dtype)
         if isinstance(dy, (int, float)):
             return self._number(dy, tensor)
         if isinstance(dy, Tensor):
@@ -108,7 +106,7 @@ class Pullback:
     def _number(self, value: float, tensor: Tensor) -> Any:
         check_seed(value, tensor)
         blank = allocation.blank_of(tensor)
-        if tensor.dtype not in _CARRIED:
+        if tensor.dtype not in dtypes.CARRIED:
             number = allocation.scalar(value, blank.dtype, self._queue)
             return allocation.reshaped(number, tensor.shape)
         from sycl_dnn.trace.functions import asarray

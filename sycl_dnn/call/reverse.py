@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -465,10 +466,7 @@ def _check_value(name: str, result: Any, has_aux: bool) -> None:
         raise TypeError(
             f"{name}: the function must return an array of one element, got {type(value).__name__}"
         )
-    n = 1
-    for size in value.shape:
-        n *= size
-    if n != 1:
+    if math.prod(value.shape) != 1:
         raise ValueError(
             f"{name}: the function must return an array of one element, got shape {value.shape}"
         )

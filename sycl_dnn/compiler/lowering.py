@@ -47,7 +47,7 @@ from sycl_dnn.lower.step_graph import Graph, Node, sharing_inputs
 from sycl_dnn.program.executable import Executable
 from sycl_dnn.program.segments import finalized
 from sycl_dnn.trace import array_writes, layout, nested_arguments
-from sycl_dnn.trace.array import Array, Target, check_strides, sharing
+from sycl_dnn.trace.array import Target, carrier, check_strides, sharing
 from sycl_dnn.trace.cloning import clone_of
 from sycl_dnn.trace.frozen import Frozen, Seed, argument_of
 from sycl_dnn.trace.steps import is_kernel
@@ -149,9 +149,9 @@ def written(name: str, results: Any, out: Any) -> Any:
     for result, array in pairs:
         check_out(name, array, result)
     # A result may be a view of a destination.
-    copies = [dpnp.copy(_plain(result)) for result, _ in pairs]
+    copies = [dpnp.copy(carrier(result)) for result, _ in pairs]
     for copy, (_, array) in zip(copies, pairs, strict=True):
-        array_writes.assign(_plain(array), copy)
+        array_writes.assign(carrier(array), copy)
     return out
 
 
@@ -167,10 +167,6 @@ def written_in_trace(name: str, results: Any, out: Any) -> Any:
     for copy, (_, tensor) in zip(copies, pairs, strict=True):
         write_tensor(tensor, f"{name}(out=)", copy)
     return out
-
-
-def _plain(array: Any) -> Any:
-    return array.data if isinstance(array, Array) else array
 
 
 # --- Lowered

@@ -19,7 +19,7 @@ from sycl_dnn.distributed.traced_collectives import recorded
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.program.place import place_of
 from sycl_dnn.trace import array_writes
-from sycl_dnn.trace.array import Array
+from sycl_dnn.trace.array import Array, array_over, carrier
 from sycl_dnn.trace.array_function import array_function
 from sycl_dnn.trace.values import Tensor
 
@@ -44,15 +44,6 @@ def _dtype(x: Any, function: str) -> str:
     raise TypeError(f"{function}: x must be a dpnp array, got {type(x).__name__}")
 
 
-def _data(x: Any) -> Any:
-    """Return the dpnp array of a value."""
-    return x.data if isinstance(x, Array) else x
-
-
-def _like(data: Any, dtype: str) -> Any:
-    return Array(data, dtype) if dtype in dtypes.CARRIED else data
-
-
 def _run(
     x: Any, collective: Collective, group: Group, shape: tuple[int, ...],
     gradient: Callable[[Tensor], Any] | None = None, out: Any = None,
@@ -60,8 +51,8 @@ def _run(
     """Submit a collective over an array, or record it over a traced one; return its result."""
     if isinstance(x, Tensor):
         return recorded(x, collective, group, shape, gradient)
-    src = dpnp.ascontiguousarray(_data(x)).reshape(x.shape)
-    result = _data(out)
+    src = dpnp.ascontiguousarray(carrier(x)).reshape(x.shape)
+    result = carrier(out)
     if result is None or not result.flags.c_contiguous:
         result = dpnp.empty(
             shape, dtype=src.dtype, sycl_queue=src.sycl_queue, usm_type=src.usm_type
@@ -69,11 +60,11 @@ def _run(
     stream = place_of(src.sycl_queue)[1]
     collective.submit(group, stream, place(usm_array(src)), place(usm_array(result)))
     if out is None:
-        return _like(result, collective.dtype)
-    if result is _data(out):
+        return array_over(result, collective.dtype)
+    if result is carrier(out):
         array_writes.note(result)
     else:
-        array_writes.assign(_data(out), result)
+        array_writes.assign(carrier(out), result)
     return out
 
 
@@ -82,9 +73,9 @@ def _copied(x: Any, out: Any = None) -> Any:
     if isinstance(x, Tensor):
         return x
     if out is None:
-        return _like(dpnp.copy(_data(x), order="C"), _dtype(x, "copy"))
-    if _data(out) is not _data(x):
-        array_writes.assign(_data(out), _data(x))
+        return array_over(dpnp.copy(carrier(x), order="C"), _dtype(x, "copy"))
+    if carrier(out) is not carrier(x):
+        array_writes.assign(carrier(out), carrier(x))
     return out
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from sycl_dnn._dpnp import array_in
 from sycl_dnn.onednn import dtypes
-from sycl_dnn.trace.array import Array
+from sycl_dnn.trace.array import Array, array_over
 
 #: Types that a file may contain in addition to arrays.
 PLAIN = (bool, int, float, str)
@@ -43,7 +43,7 @@ def on_host(array: Any) -> Stored:
 def on_device(stored: Stored, queue: Any) -> Any:
     """Copy an array to a queue."""
     array = array_in(stored.values, None, sycl_queue=queue)
-    return Array(array, stored.dtype) if stored.dtype in dtypes.CARRIED else array
+    return array_over(array, stored.dtype)
 
 
 def check_content(stored: Mapping[str, Stored], plain: Any) -> None:

@@ -36,7 +36,7 @@ from sycl_dnn.onnx.evaluation import (
 from sycl_dnn.onnx.model_graph import Facts, Graph, ModelInput, facts_of, graph_of, note_facts
 from sycl_dnn.onnx.passed_arrays import passed
 from sycl_dnn.trace import nested_arguments
-from sycl_dnn.trace.array import Array
+from sycl_dnn.trace.array import carrier
 from sycl_dnn.trace.values import Tensor
 
 if TYPE_CHECKING:
@@ -294,7 +294,7 @@ class OnnxModel(Module):
 
 def _queue_at(value: Any) -> Any:
     """Return the queue of an array; None if it has none."""
-    return getattr(value.data if isinstance(value, Array) else value, "sycl_queue", None)
+    return getattr(carrier(value), "sycl_queue", None)
 
 
 @functools.lru_cache(1024)

@@ -22,7 +22,7 @@ from sycl_dnn.optim.optimizer import (
 from sycl_dnn.optim.option_attributes import check_options
 from sycl_dnn.optim.rule import signature_of
 from sycl_dnn.optim.tied_parameters import check_untied
-from sycl_dnn.trace.array import Array
+from sycl_dnn.trace.array import carrier
 from sycl_dnn.trace.values import Tensor
 
 #: Steps with less curvature are not added to the history.
@@ -208,7 +208,7 @@ class _Flat:
             part = leaves[n]
             if part is None and like is not None:
                 part = dpnp.zeros(like[n].shape, dtype=self.dtype, sycl_queue=like[n].sycl_queue)
-            parts.append(_plain(F.astype(part, self.dtype)).reshape(-1))
+            parts.append(carrier(F.astype(part, self.dtype)).reshape(-1))
         return dpnp.concatenate(parts)
 
     def moved(self, leaves: Sequence[Any], row: Any) -> list[Any]:
@@ -221,10 +221,6 @@ class _Flat:
             result[n] = result[n].copy() if result[n] is part else result[n]
             first += old.size
         return result
-
-
-def _plain(array: Any) -> Any:
-    return array.data if isinstance(array, Array) else array
 
 
 class _Run:

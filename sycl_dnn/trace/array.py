@@ -384,8 +384,17 @@ def _check_packable(data: Any) -> None:
 
 def wrapped(array: Any, dtype: str) -> Any:
     """Return the user's array type over a usm_ndarray."""
-    data = allocation.wrap(array)
-    return Array(data, dtype) if dtype in dtypes.CARRIED else data
+    return array_over(allocation.wrap(array), dtype)
+
+
+def array_over(carrier: Any, dtype: str) -> Any:
+    """Return the user's array whose elements a dpnp array holds; inverse of ``carrier``."""
+    return Array(carrier, dtype) if dtype in dtypes.CARRIED else carrier
+
+
+def carrier(array: Any) -> Any:
+    """Return the dpnp array that holds the elements of one of the user's arrays."""
+    return array.data if isinstance(array, Array) else array
 
 
 # --- Checks of the arrays that callers pass for results

@@ -10,7 +10,7 @@ import dpnp
 
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import nested_arguments, profile_notes
-from sycl_dnn.trace.array import Array
+from sycl_dnn.trace.array import Array, array_over, carrier
 from sycl_dnn.trace.frozen import Frozen
 from sycl_dnn.trace.refusals import no_gradient
 from sycl_dnn.trace.steps import Out
@@ -90,8 +90,7 @@ def array_function(
     if trace is None:
         results = _Call(function, name, outs, None)(*(a.data if isinstance(a, Frozen) else a
                                                    for a in arrays))  # fmt: skip
-        results = [Array(a, o.dtype) if o.dtype in dtypes.CARRIED else a
-                for a, o in zip(results, outs, strict=True)]  # fmt: skip
+        results = [array_over(a, o.dtype) for a, o in zip(results, outs, strict=True)]
     else:
         tensors = [a if isinstance(a, Tensor) else trace.capture(a) for a in arrays]
         results = trace.logged(recorded, function, name, tensors, outs, gradient)
@@ -144,10 +143,7 @@ class _Call:
         """Return the results as dpnp arrays, those that carry another dtype among them."""
         arguments = arrays
         if self._kinds is not None:
-            arguments = tuple(
-                Array(a, k) if k in dtypes.CARRIED else a
-                for a, k in zip(arrays, self._kinds, strict=True)
-            )
+            arguments = tuple(array_over(a, k) for a, k in zip(arrays, self._kinds, strict=True))
         results = _apply(self._function, arguments)
         results = list(results) if isinstance(results, (tuple, list)) else [results]
         if len(results) != len(self._outs):
@@ -168,4 +164,4 @@ class _Call:
                 f"array_function: {self.__qualname__} must return shape {out.shape} and dtype "
                 f"{out.dtype}, got {item.shape} and {name}"
             )
-        return item.data if isinstance(item, Array) else item
+        return carrier(item)

@@ -7,6 +7,7 @@ Complex numbers are described as pairs along one more axis: oneDNN has no type f
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
 
 from sycl_dnn._core import MemoryDesc, data_type, format_kind
@@ -101,10 +102,7 @@ def is_dense(desc: MemoryDesc) -> bool:
     """Whether the elements of a plain layout fill one span of memory without gaps."""
     if not desc.is_plain:
         return False
-    n = 1
-    for size in desc.dims:
-        n *= size
-    name = NAMES.get(desc.data_type)
+    n, name = math.prod(desc.dims), NAMES.get(desc.data_type)
     return n == 0 or (name is not None and 8 * desc.extent == n * bits_of(name))
 
 

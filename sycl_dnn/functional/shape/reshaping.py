@@ -7,15 +7,12 @@ import math
 import operator
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sycl_dnn.call.operation import operation
 from sycl_dnn.trace import layout, views
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import viewable_strides
-
-if TYPE_CHECKING:
-    pass
 
 
 def checked_int(name: str, argument: str, value: Any, minimum: int | None = None) -> int:

@@ -17,7 +17,7 @@ from sycl_dnn.nn.partitioned_parameters import by_owners, norm_over_ranks
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops.arithmetic import cast
 from sycl_dnn.trace import array_writes
-from sycl_dnn.trace.array import Array
+from sycl_dnn.trace.array import carrier
 from sycl_dnn.trace.values import Tensor
 
 #: Minimum number of elements of the rows that a gradient is divided into.
@@ -250,14 +250,7 @@ def _write(name: str, grads: Any, change: Callable[[list[Any]], list[Any]]) -> N
         return
     for old_array, new_array in zip(old, new, strict=True):
         if new_array is not old_array:
-            _fill(old_array, new_array)
-
-
-def _fill(old: Any, new: Any) -> None:
-    """Copy the elements of one array into another; bit by bit for narrow dtypes."""
-    if isinstance(old, Array):
-        old, new = old.data, new.data
-    array_writes.assign(old, new)
+            array_writes.assign(carrier(old_array), carrier(new_array))  # bits of narrow dtypes
 
 
 def _replace(grads: Any, replacements: dict[int, Any]) -> None:
@@ -341,5 +334,5 @@ def vector_to_parameters(vec: Any, parameters: Iterable[Any]) -> None:
     first = 0
     for p in arrays:
         part = F.reshape(F.narrow(vec, 0, first, p.size), p.shape)
-        _fill(p, F.astype(part, str(p.dtype)))
+        array_writes.assign(carrier(p), carrier(F.astype(part, str(p.dtype))))
         first += p.size
