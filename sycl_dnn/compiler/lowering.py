@@ -38,7 +38,6 @@ from sycl_dnn.compiler.passes.product_operands import (
 from sycl_dnn.compiler.passes.turned_reorders import turn_copies
 from sycl_dnn.compiler.passes.written_concatenations import (
     interleave_short_rows,
-    write_dense_parts,
     write_into_parts,
 )
 from sycl_dnn.compiler.tracing import CompileTrace
@@ -71,7 +70,6 @@ PASSES: tuple[Pass, ...] = (
 #: Passes that run after custom ones.
 LAST_PASSES: tuple[Pass, ...] = (
     fuse_depthwise,
-    write_into_parts,
     sum_in_place,
     pack_for_few_rows,
     slice_batches,
@@ -79,7 +77,7 @@ LAST_PASSES: tuple[Pass, ...] = (
     fuse_kernels,
     join_launches,
     interleave_short_rows,
-    write_dense_parts,
+    write_into_parts,
     turn_copies,
 )
 #: Passes whose benefit depends on shape and machine, with their defaults.
@@ -99,7 +97,6 @@ SWITCHES: dict[str, bool] = {
 def in_order(switches: Mapping[str, bool], extra: Sequence[Pass] = ()) -> tuple[Pass, ...]:
     """Return the enabled passes, including custom ones, in order."""
     enabled = SWITCHES | dict(switches)
-    enabled["write_dense_parts"] = enabled["write_into_parts"]  # the other half of it
     chosen = (*PASSES, *extra, *LAST_PASSES)
     return tuple(p for p in chosen if enabled.get(getattr(p, "__name__", ""), True))
 

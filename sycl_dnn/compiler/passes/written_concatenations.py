@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 from sycl_dnn.compiler.relayout import same_span
-from sycl_dnn.compiler.wider_storage import place, strides_of_axes, with_places
+from sycl_dnn.compiler.wider_storage import place, with_places
 from sycl_dnn.functional.shape.joining import has_short_rows, interleave
 from sycl_dnn.lower.step_graph import Graph, Node, Refusal, has_only_post_ops
 from sycl_dnn.onednn import dtypes
@@ -17,40 +16,17 @@ from sycl_dnn.trace.views import axis_order
 
 
 def write_into_parts(graph: Graph) -> None:
-    """Let primitives write into concatenation results; other inputs are copied there.
+    """Let primitives and kernels write into concatenation results; other inputs are copied there.
 
-    Parts without gaps are left to ``write_dense_parts``.
+    Runs after kernels are fused, since they write parts without gaps like whole arrays.
     """
-    _write_parts(graph, lambda node: _is_free(graph, node) and not _is_dense(node))
-
-
-def write_dense_parts(graph: Graph) -> None:
-    """Let primitives and kernels write into concatenation results.
-
-    Runs after kernels are fused, since kernels write such parts like whole arrays.
-    """
-    _write_parts(graph, lambda node: _is_free(graph, node))
-
-
-def _write_parts(graph: Graph, is_wanted: Callable[[Node], bool]) -> None:
     seen: set[Node] = set()
     # Concatenations of one value: moving it replaces those that come later.
     while new := [n for n in graph.nodes if n.row == "concat" and n not in seen]:
         seen.update(new)
         for node in graph.walk(new):
-            if is_wanted(node):
+            if _is_free(graph, node):
                 _write_inputs(graph, node)
-
-
-def _is_dense(node: Node) -> bool:
-    """Whether no part of a concatenation has gaps in the result."""
-    dst = node.dst
-    return all(
-        t.strides is not None
-        and dst.strides is not None
-        and strides_of_axes(t) == strides_of_axes(dst.view(t.shape, dst.strides))
-        for t in node.inputs.values()
-    )
 
 
 def _is_free(graph: Graph, node: Node) -> bool:
