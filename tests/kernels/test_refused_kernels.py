@@ -194,8 +194,7 @@ with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     queue = sycl_dnn.default_queue("cpu")
     x = array(300, 400, queue=queue)
-    f = sycl_dnn.compile(lambda x: F.sum(F.cumsum(x, 1), 0))
-    results = [(F.cumsum(x, 1).asnumpy(), f(x).asnumpy()) for _ in range(3)]
+    results = [(F.cumsum(x, 1).asnumpy(), F.sum(x, 0).asnumpy()) for _ in range(3)]
     ones = dpnp.ones(1 << 24, dtype="f4", sycl_queue=queue)
     large = [float(F.log1p(ones)[-1]) for _ in range(2)]
 same = all((a == c).all() and (b == d).all() for a, b in results[1:] for c, d in [results[0]])
