@@ -164,7 +164,7 @@ def test_very_large_arrays_and_functions_of_the_driver_are_built_at_once():
     code = """
 F.exp(dpnp.ones(1 << 21, dtype="f4")); print(n_built())
 F.log1p(dpnp.ones(1 << 24, dtype="f4")); print(n_built())
-F.lgamma(x); print(n_built())
+F.tan(x); print(n_built())
 """
     assert counted(code).split() == ["0", "1", "2"]
 
