@@ -67,6 +67,8 @@ ON_GPU = Schedule(width=4, n_items=64, span=1024)
 #: Maximum length of short rows, and how many are processed at a time unless they are unrolled; of
 #: those whose terms depend on coordinates, a column of as many vectors stays in the cache.
 _SHORT_ROW, _N_ROWS, _COLUMN = 128, 64, 16
+#: Distance in bytes of rows that caches keep in the same places, and how many of them stay there.
+_CONFLICT, _MOST_CONFLICTING = 4096, 4
 #: Length of rows that gather elements, and bytes of a result, up to which columns are as fast.
 _WIDE_ROW, _CACHED = 1024, 10 << 20
 #: Maximum number of terms of a row's code that are repeated for each of its vectors.
@@ -150,19 +152,32 @@ def on_cpu(expression: Expression, grid: Grid) -> Schedule:
     if row <= _SHORT_ROW:
         if (row % 8 == 0 or row < schedule.width) and _is_plain(expression, grid):
             return schedule._replace(n_rows=schedule.span // row, pieces=_pieces(row))
-        n_rows = _COLUMN if row > 32 and by_element else _N_ROWS
+        n_rows = _column(expression, grid) if row > 32 and by_element else _N_ROWS
         width = _width(row, overlaps=bool(expression.n_places))
         in_columns = by_element or has_steady_work
         return schedule._replace(width=width, n_rows=n_rows, in_columns=in_columns)
     n_bits = math.prod(grid.sizes) * dtypes.bits_of(expression.dtype_of(expression.results[0]))
     is_cached = bool(expression.sources) and n_bits <= 8 * _CACHED
+    in_column = schedule._replace(n_rows=_column(expression, grid), in_columns=True)
     if by_element and is_cached and row <= _WIDE_ROW:
-        return schedule._replace(n_rows=_COLUMN, in_columns=True)
+        return in_column
     if not has_steady_work or row > _KEPT_ROW or grid.sizes[-2] < _MANY_ROWS:
         return schedule
     if len(grid.sizes) == 2 and 0 < len(kept_terms(expression, grid.classes)) <= _MOST_KEPT:
         return schedule._replace(kept_row=_KEPT_ROW)
-    return schedule._replace(n_rows=_COLUMN, in_columns=True)
+    return in_column
+
+
+def _column(expression: Expression, grid: Grid) -> int:
+    """Return how many vectors below each other, in all arrays, the nearest cache holds."""
+    results = map(expression.dtype_of, expression.results)
+    strides = (*grid.strides[: len(expression.inputs)], *grid.strides[expression.first_result :])
+    steps = [
+        along[-2] * dtypes.bits_of(dtype) // 8
+        for along, dtype in zip(strides, (*expression.inputs, *results), strict=True)
+    ]
+    conflict = any(step and step % _CONFLICT == 0 for step in steps)
+    return _MOST_CONFLICTING if conflict else _COLUMN
 
 
 def _is_by_element(expression: Expression, grid: Grid) -> bool:

@@ -65,7 +65,9 @@ def test_vectors_of_gathered_rows_are_unrolled(along, pieces):
     assert on_cpu(expression, Grid((100, 64), (along, (0, 1), (64, 1)))).pieces == pieces
 
 
-@pytest.mark.parametrize(("n", "row", "n_rows"), [(999, 1024, 16), (999, 1025, 1), (2561, 1024, 1)])
+@pytest.mark.parametrize(
+    ("n", "row", "n_rows"), [(999, 1000, 16), (999, 1024, 4), (999, 1025, 1), (2561, 1024, 1)]
+)
 def test_columns_of_gathered_elements_stay_in_the_cache(n, row, n_rows):
     terms = (Term("gather", "float32", (0,), (("source", 0),)),)
     expression = Expression(("int64",), terms, (1,), (Source("float32", 1),))
