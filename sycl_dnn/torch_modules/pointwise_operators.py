@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -29,9 +28,9 @@ _SAME = (
 
 
 def _power(x: Any, exponent: Any) -> Any:
-    if isinstance(x, (int, float)):
-        return F.exp(F.mul(exponent, math.log(x)))
-    return F.pow(x, exponent)
+    if isinstance(x, float) and "int" in str(exponent.dtype):
+        exponent = F.astype(exponent, "float32")
+    return F.pow(F.full_like(exponent, x) if isinstance(x, (int, float)) else x, exponent)
 
 
 def _elu(x: Any, alpha: float = 1, scale: float = 1, input_scale: float = 1) -> Any:
@@ -65,6 +64,8 @@ def _drawn(x: Any, p: float | None = None, **options: Any) -> Any:
 
 ROWS: dict[str, Callable[..., Any]] = {
     **{name: getattr(F, name) for name in _SAME},
+    "__lshift__": F.bitwise_left_shift,
+    "__rshift__": F.bitwise_right_shift,
     "alias": _unchanged,
     "bernoulli": _drawn,
     "clone": _unchanged,

@@ -38,6 +38,12 @@ def arithmetic(x, y):
         torch.heaviside(x, y),
         torch.float_power(x.abs(), 1.5),
         x.signbit().float(),
+        2.0**x,
+        torch.pow(-2.0, x.round()),
+        2 ** x.abs().long(),
+        (-2) ** x.abs().long(),
+        1.5 ** x.long(),
+        (x.long() << 2) + (x.long() >> 1),
     )
 
 
