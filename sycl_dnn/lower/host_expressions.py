@@ -19,6 +19,7 @@ from sycl_dnn.kernels.launching import launches_of
 from sycl_dnn.lower.host_post_ops import Operation
 from sycl_dnn.lower.step_graph import Node
 from sycl_dnn.trace import layout
+from sycl_dnn.trace.steps import is_kernel
 
 #: Types of csrc/program/host_rows.hpp.
 _TYPES = {"float32": "f", "int32": "i", "int64": "l", "bool": "b"}
@@ -32,19 +33,19 @@ _OF_FLOATS = dict.fromkeys(
     "div": 2, "reciprocal": 2, "exp": 8, "exp_nonpositive": 8, "expm1": 8, "sigmoid": 10,
     "sqrt": 8, "tanh": 12,
 }  # fmt: skip
-#: Those of csrc/program/host_typed_terms.inc on integers.
+#: Those of csrc/program/host_typed_terms.inc on integers; a comparison takes as long as a sum.
 _OF_INTEGERS = dict.fromkeys(
     (
         "abs", "add", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "maximum",
         "minimum", "mul", "neg", "stop_gradient", "sub",
-    ), 1,
-) | dict.fromkeys(("div", "floor_divide", "fmod", "remainder", "trunc_divide"), 8)  # fmt: skip
+    ), 3,
+) | dict.fromkeys(("div", "floor_divide", "fmod", "remainder", "trunc_divide"), 16)  # fmt: skip
 #: Types of what is reduced, and of the results.
 _REDUCED = {
     "sum": ("ff", "ii", "il", "ll"), "max": ("ff", "ii", "ll"), "min": ("ff", "ii", "ll"),
     "any": ("bb",), "all": ("bb",), "argmax": ("fl", "ll"), "argmin": ("fl", "ll"),
 }  # fmt: skip
-_COST_OF_GATHER = 3
+_COST_OF_GATHER, _COST_OF_INTEGERS = 8, 3
 #: Elements along the reduced axes of which there may be a block, times those of a register.
 _MAX_REDUCED = 1 << 14
 #: Elements of sums up to which one thread was faster than a launch on two.
@@ -63,10 +64,7 @@ _Term = tuple[str, str, tuple[int, ...], float, int, tuple[tuple[int, int], ...]
 def expression_of(node: Node, factor: int) -> Operation | None:
     """Return a generated kernel as an operation; None if it is large or of other kinds."""
     launches = launches_of(node.primitive)
-    if not launches:
-        return None
-    costs = [_cost_of(launch) for launch in launches]
-    if sum(costs) > factor * _MAX_ELEMENTS:
+    if not launches or not are_few([node], factor):
         return None
     n_read = [len(x.form.expression.inputs) + len(x.form.expression.sources) for x in launches]
     n_written = [len(launch.form.expression.results) for launch in launches]
@@ -74,6 +72,13 @@ def expression_of(node: Node, factor: int) -> Operation | None:
     of_results = itertools.accumulate(n_written[:-1], initial=sum(n_read))
     data = tuple(map(_data_of, launches, of_inputs, of_results))
     return Operation("expression", (*node.inputs.values(),), (*node.outputs.values(),), (data,))
+
+
+def are_few(nodes: Sequence[Node], factor: int) -> bool:
+    """Whether the host computes generated kernels before they could be launched, times a factor."""
+    kernels = [node.primitive for node in nodes if is_kernel(node.primitive)]
+    launches = [launch for kernel in kernels for launch in launches_of(kernel)]
+    return sum(map(_cost_of, launches)) <= factor * _MAX_ELEMENTS
 
 
 def _cost_of(launch: Launch) -> float:
@@ -115,11 +120,13 @@ def _cost_of_term(expression: Expression, term: Term) -> float:
     if operation in _LOGICAL:
         return 1 if {*read} == {"b"} else math.inf
     if operation == "where":
-        return 1 if read == "b" + 2 * to else math.inf
+        cost = _COST_OF_INTEGERS if to in "il" else 1
+        return cost if read == "b" + 2 * to else math.inf
     if len({*read}) != 1:
         return math.inf
     if operation in _COMPARISONS:
-        return 1 if read[0] != "b" or operation in ("eq", "ne") else math.inf
+        cost = _COST_OF_INTEGERS if read[0] in "il" else 1
+        return cost if read[0] != "b" or operation in ("eq", "ne") else math.inf
     return {"f": _OF_FLOATS, "b": {}}.get(read[0], _OF_INTEGERS).get(operation, math.inf)
 
 

@@ -138,8 +138,7 @@ def _top_k(call: Call, x: Any, k: Any = None) -> Any:
     count = int(np.asarray(call.get("k", k)).item())
     if not 0 <= count <= x.shape[axis]:
         raise ValueError(f"k must be in [0, {x.shape[axis]}], got {count}")
-    values, index = F.sort(x, axis, bool(call.get("largest", 1)), stable=True)
-    return F.narrow(values, axis, 0, count), F.astype(F.narrow(index, axis, 0, count), "int64")
+    return tuple(F.topk(x, count, axis, bool(call.get("largest", 1))))
 
 
 # --- Results with value-dependent shapes

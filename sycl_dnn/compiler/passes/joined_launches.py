@@ -21,6 +21,7 @@ from sycl_dnn.kernels.joined_kernels import (
 )
 from sycl_dnn.kernels.launching import joined_kernel, launch_of, module_of
 from sycl_dnn.lower.constant_storages import constant_ids
+from sycl_dnn.lower.host_expressions import are_few
 from sycl_dnn.lower.host_operations import MOST_VISITED, operation_of
 from sycl_dnn.lower.host_sequences import LIGHT, OPERATIONS_OF_RUN
 from sycl_dnn.lower.step_graph import Graph, Node
@@ -202,7 +203,8 @@ class _Joining:
         n_written = sum(t.size for node in bunch for t in node.outputs.values())
         if len(bunch) <= _FEW and n_written <= _MOST_ON_HOST:
             operations = [operation_of(self._graph, node, self._factor) for node in bunch]
-            if all(o is not None and o.kind != "kernel" for o in operations):
+            is_known = all(o is not None and o.kind != "kernel" for o in operations)
+            if is_known and are_few(bunch, self._factor):
                 return True
         kernels = [self._kernels[node].primitive for node in bunch]
         n_visited = sum(kernel.n_visited for kernel in kernels)

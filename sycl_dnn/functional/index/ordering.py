@@ -148,10 +148,10 @@ def ordered(
         return axis, zeros(x.trace, (*x.shape[:axis], 0, *x.shape[axis + 1 :]), "int64")
     n = x.shape[axis]
     if can_count(x):
-        is_cpu = x.trace.is_on_cpu
-        if is_cpu and x.size * min(n, _PART) > _MAX_COUNTED:
+        may_count = n <= MAX_LENGTH or 4 * count <= MAX_LENGTH
+        if x.trace.is_on_cpu and not (may_count and x.size * min(n, _PART) <= _MAX_COUNTED):
             return axis, _sorted_on_host(x, axis, descending, count)
-        if n <= MAX_LENGTH or 4 * count <= MAX_LENGTH:
+        if may_count:
             return axis, _counted(x, axis, count, descending)
     # Sorting as float32 preserves the order of narrow dtypes.
     keys = converted(x, "float32") if x.dtype in dtypes.CARRIED else x
