@@ -12,8 +12,10 @@ namespace sycl_dnn {
 
 namespace {
 
-// Elements of a block that reduces nothing, and of one that does; and the columns of the latter.
-constexpr int64_t most_at_once = 256, most_reduced_at_once = 1024, least_columns = 16;
+// Elements of a block, and at most of all its values, which stay in the cache; least columns of one
+// that reduces elements.
+constexpr int64_t least_at_once = 256, most_at_once = 2048, most_of_values = 8192;
+constexpr int64_t least_columns = 16;
 // Columns from which what is equal along them is computed once; and elements of a row that is
 // reduced below which other rows are rather registers.
 constexpr int64_t few_columns = 4, few_reduced = 32;
@@ -81,6 +83,10 @@ HostExpression::HostExpression(const parts &p)
     for (const array &a : arrays)
         fits(a.steps.size() == sizes.size() && std::strchr("fibl", a.type));
     choose_axes(p);
+    for (const array &a : arrays) {
+        inner_steps.emplace_back();
+        for (const size_t axis : inner) inner_steps.back().push_back(a.steps[axis]);
+    }
     for (size_t i = 0; i < n_inputs; ++i)
         values.push_back(
             {arrays[i].type, lacks(arrays[i]), false, false, is_equal_along_rows(arrays[i])});
@@ -120,7 +126,8 @@ void HostExpression::choose_axes(const parts &p) {
     const auto rank = [this](size_t a) { return a == row_axis ? 0 : a == column_axis ? 2 : 1; };
     std::stable_sort(inner.begin(), inner.end(),
                      [&](size_t a, size_t b) { return rank(a) < rank(b); });
-    const int64_t most = has_reduced ? most_reduced_at_once : most_at_once;
+    const int64_t n_values = n_inputs + p.terms.size();
+    const int64_t most = std::clamp(most_of_values / n_values, least_at_once, most_at_once);
     const int64_t fitting = std::max<int64_t>(has_reduced ? least_columns : 1, most / n_reduced);
     if (column_axis != none) most_columns = std::min(sizes[column_axis], fitting);
     if (row_axis == none) return;
@@ -220,7 +227,9 @@ class HostExpression::Evaluation {
             const size_t at = e.n_inputs + i;
             const value &v = e.values[at];
             if (v.is_constant || (v.is_steady && !is_first)) continue;
-            compute(e.terms[i], v, slot(at));
+            float *y = at + 1 == e.values.size() ? whole_result(at) : nullptr;
+            compute(e.terms[i], v, y ? reinterpret_cast<char *>(y) : slot(at));
+            if (y) return;
             found[at] = slot(at);
         }
         for (size_t i = 0; i < e.results.size(); ++i) write(e.results[i], e.first_result() + i);
@@ -236,12 +245,14 @@ class HostExpression::Evaluation {
     // Of the block: its first place; by what a value lacks, its sizes along the axes and the number
     // of its elements.
     std::vector<int64_t> first, boxes[4];
-    int64_t n_rows, n_columns, n_elements[4];
+    int64_t n_rows = 0, n_columns = 0, n_elements[4];
 
     char *slot(size_t i) const { return memory + 8 * capacity * i; }
 
     void begin(const std::vector<int64_t> &at, int64_t rows, int64_t n) {
         first = at;
+        std::fill(is_expanded.begin(), is_expanded.end(), false);
+        if (rows == n_rows && n == n_columns) return;
         n_rows = rows;
         n_columns = n;
         for (int lacking = 0; lacking < 4; ++lacking) {
@@ -253,7 +264,6 @@ class HostExpression::Evaluation {
                                                               : e.sizes[a]);
             n_elements[lacking] = rows * reduced_of(lacking) * columns_of(lacking);
         }
-        std::fill(is_expanded.begin(), is_expanded.end(), false);
     }
 
     int64_t reduced_of(int lacking) const { return lacking & reduced ? 1 : e.n_reduced; }
@@ -271,20 +281,18 @@ class HostExpression::Evaluation {
                         static_cast<int32_t>(t.type == 'b' ? -(t.integer != 0) : t.integer));
     }
 
-    // The elements of an array before the block, and its steps along the block's axes.
-    std::pair<int64_t, std::vector<int64_t>> place(const array &a) const {
+    // The elements of an array before the block.
+    int64_t place(const array &a) const {
         int64_t before = 0;
         for (size_t axis = 0; axis < first.size(); ++axis) before += first[axis] * a.steps[axis];
-        std::vector<int64_t> steps;
-        for (const size_t axis : e.inner) steps.push_back(a.steps[axis]);
-        return {before, steps};
+        return before;
     }
 
     const void *read(size_t i) const {
         const array &a = e.arrays[i];
-        const auto [before, steps] = place(a);
+        const auto &steps = e.inner_steps[i];
         const auto *x =
-            static_cast<const char *>(addresses[a.position]) + before * bytes_of(a.type);
+            static_cast<const char *>(addresses[a.position]) + place(a) * bytes_of(a.type);
         if (a.type == 'b')
             return moved<uint8_t, int32_t>(i, x, steps, [](uint8_t v) { return -(v != 0); });
         const int64_t n = n_elements[e.values[i].lacks];
@@ -344,6 +352,22 @@ class HostExpression::Evaluation {
         }
     }
 
+    // The elements of the only result in the block, if they follow each other and are numbers that
+    // the last term computes; else null.
+    float *whole_result(size_t term) const {
+        const array &a = e.arrays.back();
+        if (e.results.size() > 1 || e.results[0] != term || a.type != 'f') return nullptr;
+        const value &v = e.values[term];
+        if (v.is_steady || v.lacks != (e.lacks(a) & reduced)) return nullptr;
+        const auto &steps = e.inner_steps.back();
+        const int64_t size = n_elements[v.lacks];
+        bool is_dense = true;
+        for_each_row(boxes[v.lacks], steps, [&](int64_t, int64_t n, int64_t step) {
+            is_dense = is_dense && n == size && (step == 1 || n == 1);
+        });
+        return is_dense ? static_cast<float *>(addresses[a.position]) + place(a) : nullptr;
+    }
+
     void compute(const step &s, const value &v, char *y) {
         const int lacking = e.lacks_when_read(s, v);
         std::array<const void *, most_axes> read{};
@@ -366,8 +390,8 @@ class HostExpression::Evaluation {
 
     template <class T>
     void write_places(const step &s, int lacking, T *y) const {
-        const auto [before, steps] = place(e.arrays[s.of.array]);
-        const int64_t offset = before;
+        const auto &steps = e.inner_steps[s.of.array];
+        const int64_t offset = place(e.arrays[s.of.array]);
         for_each_row(boxes[lacking], steps, [&](int64_t at, int64_t n, int64_t step) {
             for (int64_t i = 0; i < n; ++i) *y++ = static_cast<T>(offset + at + i * step);
         });
@@ -421,8 +445,8 @@ class HostExpression::Evaluation {
         const array &a = e.arrays[to];
         const int lacking = e.lacks(a) & reduced;
         const void *x = expanded(of, lacking);
-        const auto [before, steps] = place(a);
-        auto *y = static_cast<char *>(addresses[a.position]) + before * bytes_of(a.type);
+        const auto &steps = e.inner_steps[to];
+        auto *y = static_cast<char *>(addresses[a.position]) + place(a) * bytes_of(a.type);
         const auto &sizes = boxes[lacking];
         if (a.type == 'b')
             return spread<int32_t, uint8_t>(x, y, sizes, steps, [](int32_t v) { return v != 0; });

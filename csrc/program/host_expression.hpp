@@ -86,10 +86,11 @@ class HostExpression : public HostWork {
     std::vector<value> values;
     std::vector<step> terms;
 
-    std::vector<size_t> outer;     // axes along which blocks are apart
-    std::vector<size_t> inner;     // axes of a block: rows, all reduced ones, columns
-    std::vector<int64_t> sizes;    // of all axes
-    size_t row_axis, column_axis;  // of a block; else none
+    std::vector<size_t> outer;  // axes along which blocks are apart
+    std::vector<size_t> inner;  // axes of a block: rows, all reduced ones, columns
+    std::vector<std::vector<int64_t>> inner_steps;  // of each array along these
+    std::vector<int64_t> sizes;                     // of all axes
+    size_t row_axis, column_axis;                   // of a block; else none
     int64_t n_reduced = 1, most_rows = 1, most_columns = 1;
 };
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -45,6 +46,7 @@ _REDUCED = {
     "sum": ("ff", "ii", "il", "ll"), "max": ("ff", "ii", "ll"), "min": ("ff", "ii", "ll"),
     "any": ("bb",), "all": ("bb",), "argmax": ("fl", "ll"), "argmin": ("fl", "ll"),
 }  # fmt: skip
+_ZERO = (("value", ("hex", "0x0.0p+0")),)
 _COST_OF_GATHER, _COST_OF_INTEGERS = 8, 3
 #: Elements along the reduced axes of which there may be a block, times those of a register.
 _MAX_REDUCED = 1 << 14
@@ -190,7 +192,7 @@ def _terms(
     expression: Expression, passed: Sequence[int], reached: Sequence[tuple[tuple[int, int], ...]]
 ) -> Iterator[_Term]:
     """Yield the terms as ``_core.Kernel.sequence`` reads them."""
-    for term in expression.terms:
+    for term in _with_relu(expression):
         kind, array = _TYPES[term.dtype], 0
         number: float = 0
         of_axes: tuple[tuple[int, int], ...] = ()
@@ -201,6 +203,26 @@ def _terms(
         if term.operation == "gather":
             of_axes = reached[array - len(expression.inputs)]
         yield term.operation, kind, term.operands, number, array, of_axes
+
+
+def _with_relu(expression: Expression) -> tuple[Term, ...]:
+    """Return the terms, those of 0 or x, whichever is greater, as one that selects nothing."""
+    n_inputs, terms = len(expression.inputs), list(expression.terms)
+    n_readers = Counter(n for term in terms for n in term.operands)
+    n_readers.update(expression.results)
+    for place, term in enumerate(terms):
+        if term.operation != "where" or term.operands[0] < n_inputs:
+            continue
+        at = term.operands[0] - n_inputs
+        (compared, zero), operation = (*terms[at].operands, 0, 0)[:2], terms[at].operation
+        if operation != "le" or term.operands[1:] != (zero, compared) or zero < n_inputs:
+            continue
+        number = terms[zero - n_inputs]
+        if term.dtype == "float32" and number.attributes[:1] == _ZERO:
+            terms[place] = Term("relu", "float32", (compared,), ())
+            if n_readers[at + n_inputs] == 1:
+                terms[at] = Term("number", "bool", (), (("value", 0),))
+    return tuple(terms)
 
 
 def _number(term: Term, passed: Sequence[int]) -> float:
