@@ -77,3 +77,27 @@ def test_gathers_of_elements_and_of_rows(queue):
         F.take_along_dim(x[0], i[:5] % 5, 0) * 2, F.index_select(x, 0, F.abs(i[:, 0]) % 6) + 1,
     )  # fmt: skip
     check(function, queue, NUMBERS, INDICES)
+
+
+def test_slices_are_joined_by_rows_and_groups_of_rows(queue):
+    function = lambda x: (  # noqa: E731
+        F.cat([x[:, 2:], x[:, :2]], 1), F.cat([x[:, :4:2, :10], x[:, 1:4:2, 20:30]], -1),
+    )  # fmt: skip
+    check(function, queue, NUMBERS)
+
+
+def test_rectified_numbers_keep_nan(queue):
+    x = NUMBERS.copy()
+    x[0, 0, :3] = np.nan, np.inf, -np.inf
+    check(lambda x, s: (F.relu(x * s + 1), F.relu(x) - (x <= 0) * s), queue, x, x[1, 1])
+
+
+@pytest.mark.parametrize(("n", "k"), [(320, 320), (320, 90), (500, 20)])
+def test_rows_that_kernels_cannot_count_are_sorted_by_numpy(n, k, queue):
+    x = dpnp.asarray(np.round(RNG.standard_normal((1, n)), 1).astype("f4"), sycl_queue=queue)
+    compiled = sycl_dnn.compile(lambda x: F.topk(x, k))
+    values, indices = map(dpnp.asnumpy, compiled(x))
+    expected = np.argsort(-dpnp.asnumpy(x), -1, kind="stable")[:, :k]
+    np.testing.assert_array_equal(indices, expected)
+    np.testing.assert_array_equal(values, np.take_along_axis(dpnp.asnumpy(x), expected, -1))
+    assert "dpnp" not in [p.row for p in compiled.explain(x).parts]
