@@ -204,7 +204,10 @@ class _Joining:
         if len(bunch) <= _FEW and n_written <= _MOST_ON_HOST:
             operations = [operation_of(self._graph, node, self._factor) for node in bunch]
             is_known = all(o is not None and o.kind != "kernel" for o in operations)
-            if is_known and are_few(bunch, self._factor):
+            # Rows that are gathered are copied, which takes less time than their terms.
+            pairs = zip(bunch, operations, strict=True)
+            computed = [node for node, o in pairs if o is not None and o.kind == "expression"]
+            if is_known and are_few(computed, self._factor):
                 return True
         kernels = [self._kernels[node].primitive for node in bunch]
         n_visited = sum(kernel.n_visited for kernel in kernels)
