@@ -163,7 +163,7 @@ def _hardtanh(g: Recording, a: Any, outputs: list[Value]) -> Any:
 def _clamped(g: Recording, x: Value, low: Any, high: Any, dtype: str) -> Any:
     clamped: Any = g.cast(x, dtype)
     limits = [v if v is None else operand(g, v, dtype) for v in (low, high)]
-    if not any(isinstance(v, Value) for v in (low, high)):
+    if not any(v is None or isinstance(v, Value) for v in (low, high)):  # Clip bounds infinities
         return g.node("Clip", clamped, *limits)
     for op, limit in zip(("Max", "Min"), limits, strict=True):
         clamped = clamped if limit is None else g.node(op, clamped, limit)

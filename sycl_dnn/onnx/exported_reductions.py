@@ -9,7 +9,15 @@ from typing import Any
 import numpy as np
 
 from sycl_dnn.onnx.exported_arithmetic import operand
-from sycl_dnn.onnx.written_graph import Ints, Recording, Row, Rows, Value, unsupported
+from sycl_dnn.onnx.written_graph import (
+    Ints,
+    Recording,
+    Row,
+    Rows,
+    Value,
+    type_number,
+    unsupported,
+)
 
 ROWS = Rows()
 row = ROWS.row
@@ -44,7 +52,9 @@ def _logical(op: str) -> Row:
     def write(g: Recording, a: Any, outputs: list[Value]) -> Any:
         integers = g.node("Cast", g.cast(a.input, "bool"), to=6)
         result = reduced(g, op, integers, axes_of(a.input, a.dim), a.keepdim)
-        return g.node("Cast", result, to=9)
+        result = g.node("Cast", result, to=9)
+        dtype = outputs[0].dtype
+        return result if dtype == "bool" else g.node("Cast", result, to=type_number(dtype))
 
     return write
 

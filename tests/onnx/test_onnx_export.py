@@ -315,6 +315,15 @@ def test_functions_of_small_numbers_are_exact(function):
     np.testing.assert_allclose(dpnp.asnumpy(result), dpnp.asnumpy(function(x)), rtol=2e-6)
 
 
+def test_infinities_pass_bounds_on_the_other_side():
+    x = dpnp.asarray(np.array([np.inf, -np.inf, np.nan, 2.0], np.float32))
+    check(lambda x: (F.clamp(x, min=0.0), F.clamp(x, max=1.0), F.clamp_min(x, 0.5)), x)
+
+
+def test_tests_of_bytes_are_bytes():
+    check(lambda x: (F.any(x, 0), F.all(x)), dpnp.asarray(np.array([3, 0], np.uint8)))
+
+
 def test_shapes_without_elements():
     check(lambda x: (F.reshape(x, (3, 1, 0)), F.flatten(x)), F.zeros(2, 0, 3))
     check(lambda x: (F.any(x > 0), F.all(x > 0)), F.zeros(2, 0, 3))
@@ -334,6 +343,9 @@ def test_shapes_without_elements():
         (lambda x: F.interpolate(x[:, :, :3], scale_factor=1.3), "must change a size"),
         (lambda x: F.abs(F.fft.rfft(x)), "rfft has no form"),
         (lambda x: F.abs(F.astype(x, "complex64")), "operators have no complex numbers"),
+        (lambda x: F.abs(x > 0), r"Abs has no form .* unsupported type: tensor\(bool\)"),
+        (lambda x: (x > 0) + (x < 1), r"Add has no form .* unsupported type: tensor\(bool\)"),
+        (lambda x: F.isnan(F.astype(x, "int32")), "IsNaN has no form .* unsupported type"),
     ],
 )  # fmt: skip
 def test_refusals_name_the_function(f, message):
