@@ -8,26 +8,32 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from sycl_dnn.call.batched_call import Call, NoRule, Rule, aligned, axes_of, axis_of
+from sycl_dnn.onednn.dtypes import is_float, result_dtype
 from sycl_dnn.trace import functions as F
 from sycl_dnn.trace.values import Tensor
 
 # --- Element by element, with broadcasting
 
 
+#: Functions that convert each operand by itself.
+_APART = frozenset(("float_power", "logical_and", "logical_or", "logical_xor"))
+
+
 def pointwise(call: Call) -> Any:
-    """Align the axes of all operands; the result has the dtype of a sample's."""
+    """Align the axes of all operands, in the dtype that those of a sample are promoted to."""
     operands = {n: v for n, v in call.values.items() if isinstance(v, Tensor)}
     rank = max(v.ndim for v in operands.values())
     wholes = {n: aligned(v.whole, rank) for n, v in operands.items() if call.is_batched(n)}
-    result = call.of(**wholes)
     # Arrays without axes do not widen others, but a batch of them would.
-    if len({str(v.dtype) for v in operands.values()}) > 1 and len(
-        {v.ndim == 0 for v in operands.values()}) > 1:  # fmt: skip
-        if not call.batching.size:
-            raise NoRule
-        samples = {n: call.batching.sample(v, 0) for n, v in operands.items()}
-        result = F.astype(result, call.of(**samples).dtype)
-    return result
+    is_weak = any(call.is_batched(n) and not v.ndim for n, v in operands.items())
+    if is_weak and call.name not in _APART:
+        promoted = {n: v for n, v in operands.items() if n != "condition"}
+        dtype = result_dtype(*promoted.values())
+        if len({str(v.dtype) for v in promoted.values()}) > 1 and (
+            is_float(dtype) or not is_float(str(call.of(**wholes).dtype))  # division converts each
+        ):
+            wholes |= {n: F.astype(wholes.get(n, v), dtype) for n, v in promoted.items()}
+    return call.of(**wholes)
 
 
 def masked_fill(call: Call) -> Any:

@@ -154,6 +154,24 @@ def test_compiled_and_planned(x):
     _near(vmap(sycl_dnn.compile(lambda row: F.softmax(row, 0) * row.max()))(x), expected)
 
 
+@pytest.mark.parametrize("dtypes", ["i1 u1", "u1 i1", "f2 f4", "i4 f4", "? i8", "i1 i8"])
+def test_samples_without_axes_are_promoted_as_samples(dtypes, queue):
+    first, second = dtypes.split()
+    a, b, c = (
+        dpnp.asarray(v, dtype=t, sycl_queue=queue)
+        for v, t in (([3, 4, 2], first), ([[5, 2], [3, 7], [1, 9]], second), (100, second))
+    )
+    a = -a if first == "i1" else a
+    for f in (F.add, F.mul, F.lt, F.remainder, F.div, F.maximum, F.atan2,
+              lambda p, q: F.where(F.gt(q, 2), p, q)):  # fmt: skip
+        for other, axis in ((b, 0), (b[0], None), (c, None), (b[:, 0], 0)):
+            rows = other if axis == 0 else [other] * 3
+            expected = [f(p, q) for p, q in zip(a, rows, strict=True)]
+            actual = vmap(f, (0, axis))(a, other)
+            assert actual.dtype == expected[0].dtype
+            _near(actual, np.stack([dpnp.asnumpy(row) for row in expected]))
+
+
 def test_indices_and_writes(x):
     places = dpnp.asarray(np.array([[0, 2], [1, 1], [3, 0]]), sycl_queue=x.sycl_queue)
 
