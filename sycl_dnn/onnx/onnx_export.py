@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -32,6 +31,7 @@ from sycl_dnn.onnx.written_graph import (
     Symbols,
     Value,
     candidates,
+    check_types,
     merged,
     type_number,
     unsupported,
@@ -411,17 +411,6 @@ def _with_output_names(
     return without_unused([*changed, *copies], names)
 
 
-def _check(model: onnx.ModelProto) -> None:
-    """Refuse operators with data types that they do not have."""
-    try:
-        onnx.checker.check_model(model, full_check=True)
-    except onnx.shape_inference.InferenceError as error:
-        found = re.search(r"op_type:(\w+), .*?\): (.*)", str(error))
-        if found is None:
-            raise
-        raise unsupported(found[1], found[2]) from error
-
-
 def export(
     f: Callable[..., Any], *examples: Any, dynamic: Any = None, inputs: Sequence[str] | None = None,
     outputs: Sequence[str] | None = None,
@@ -504,5 +493,5 @@ def export(
         graph, producer_name="sycl_dnn", producer_version=sycl_dnn.__version__,
         opset_imports=opsets, ir_version=helper.find_min_ir_version_for(opsets),
     )  # fmt: skip
-    _check(model)
+    check_types(model)
     return model

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -125,6 +126,19 @@ def type_number(dtype: str) -> int:
     if number is None:
         raise unsupported(f"the data type {dtype}", "ONNX has no such type")
     return int(number)
+
+
+def check_types(model: Any) -> None:
+    """Check a model; refuse operators with data types that they do not have."""
+    from onnx import checker, shape_inference
+
+    try:
+        checker.check_model(model, full_check=True)
+    except shape_inference.InferenceError as error:
+        found = re.search(r"op_type:(\w+), .*?\): (.*)", str(error))
+        if found is None:
+            raise
+        raise unsupported(found[1], found[2]) from error
 
 
 # --- Sizes that are symbols: the same function recorded for several sizes
