@@ -105,7 +105,7 @@ fft.rfft(c(3, 4)) -> input must be real, got complex64
 fft.ihfft(c(3, 4)) -> input must be real
 fft.fft(h(3, 4)) -> input must be float32, float64 or complex
 fft.fftshift(3) -> must be
-linalg.inv(n(3, 3, 3)) -> A must be float32 or float64, got
+linalg.inv(n(3, 3, 3)) -> A must be float32, float64, complex64 or complex128, got
 linalg.solve(f(3, 3, 3), n(3, 3, 3)) -> B must have dtype float32
 linalg.vector_norm(f(3, 3, 3), "fro") -> ord must be a number
 linalg.lstsq(f(4, 3), d(4, 2)) -> b must have dtype float32

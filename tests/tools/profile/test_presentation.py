@@ -99,7 +99,7 @@ def test_summary(recorded):
     records = recorded.records
     assert s.executions == sum(r.is_execution for r in records)
     assert s.measure == "time"
-    assert s.clocks == ("host_task",)
+    assert set(s.clocks) == {r.clock for r in records if r.time is not None} >= {"host_task"}
     assert s.inserted == sum(r.inserted for r in records if r.kind == "primitive")
     assert s.dpnp == 1
     assert s.plan_misses == 3
