@@ -78,6 +78,8 @@ class InFlight {
 
     const sycl::queue queue;
     const bool is_cpu;
+    // Held by a call from its look at the order of submissions until it is part of that itself.
+    std::recursive_timed_mutex turn;
 
   private:
     struct entry {

@@ -4,9 +4,11 @@
 #include <pybind11/gil_safe_call_once.h>
 
 #include <algorithm>
+#include <chrono>
 #include <sycl/sycl.hpp>
 
 #include "base/dpctl_api.hpp"
+#include "base/fork.hpp"
 #include "base/gil.hpp"
 #include "engine/in_flight.hpp"
 
@@ -40,8 +42,29 @@ static py::object checked(PyObject *result) {
     return py::reinterpret_steal<py::object>(result);
 }
 
+#if PY_VERSION_HEX < 0x030D0000
+#define Py_IsFinalizing _Py_IsFinalizing
+#endif
+
+// Waits without the GIL, which the call whose turn it is may need. Ctrl-C interrupts it. At the end
+// of the interpreter a daemon thread never gives its turn away.
+static std::unique_lock<std::recursive_timed_mutex> turn_of(const Stream &stream) {
+    std::unique_lock turn(stream.flight->turn, std::try_to_lock);
+    while (!turn && !Py_IsFinalizing()) {
+        refuse_after_fork();
+        {
+            ReleasedGil nogil;
+            (void)turn.try_lock_for(std::chrono::milliseconds(20));
+        }
+        if (!turn && PyErr_CheckSignals()) throw py::error_already_set();
+    }
+    return turn;
+}
+
 OrderedCall::OrderedCall(const Stream &stream, std::vector<sycl::event> &depends) {
-    if (stream.ordered) follow(stream.queue, depends);
+    if (!stream.ordered) return;
+    turn = turn_of(stream);
+    follow(stream.queue, depends);
 }
 
 void OrderedCall::follow_array(const Stream &stream, const sycl::queue *queue, py::handle array,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <mutex>
 #include <sycl/sycl.hpp>
 #include <vector>
 
@@ -15,7 +16,8 @@ void prepare_order();
 // complete.
 bool is_idle(const Stream &stream);
 
-// Orders one call with dpnp's work on the queue, if the stream is ordered.
+// Orders one call with dpnp's work on the queue, if the stream is ordered. Other calls on the queue
+// wait until it ends: those that looked at the same order would run at the same time.
 class OrderedCall {
   public:
     // Appends the events that the call must wait for.
@@ -30,6 +32,7 @@ class OrderedCall {
   private:
     void follow(const py::object &queue, std::vector<sycl::event> &depends);
 
+    std::unique_lock<std::recursive_timed_mutex> turn;
     std::vector<py::object> managers;
 };
 
