@@ -66,7 +66,7 @@ REFUSED = (
     Exceptional("numbers that the dtype cannot hold: torch cuts them off",
                 "must (fit|be an integer)", "add sub index_add full full_like new_full baddbmm "
                 "addbmm addmm addmv addr masked_fill", INTEGERS),
-    Exceptional("matrix norms are computed by oneMKL", "must be float32 or float64",
+    Exceptional("matrix norms are computed by oneMKL", "must be float32, float64, complex64",
                 "linalg.norm linalg.matrix_norm", HALVES),
     Exceptional("norms of empty matrices", "must not be empty", "linalg.norm"),
     Exceptional("norms of matrices are linalg's", "p must be a number or 'fro'", "norm"),

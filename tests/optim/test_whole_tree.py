@@ -24,13 +24,13 @@ def tree_of(queue, seed, dtype="float32", n_copies=1):
     return {n: F.astype(dpnp.asarray(a, sycl_queue=queue), dtype) for n, a in result.items()}
 
 
-def assert_equal(actual, expected):
+def assert_equal(actual, expected, rtol=0.0):
     for found, array in zip(
         sycl_dnn.tree.leaves(actual), sycl_dnn.tree.leaves(expected), strict=True
     ):
         assert found.shape == array.shape
         assert str(found.dtype) == str(array.dtype)
-        np.testing.assert_array_equal(to_float32(found), to_float32(array))
+        np.testing.assert_allclose(to_float32(found), to_float32(array), rtol=rtol, atol=rtol / 4)
 
 
 def run(opt, queue, dtype, is_joined, donate=()):
@@ -52,10 +52,11 @@ def test_joined_updates_equal_separate_ones(name, dtype, queue):
     options = {"master_weights": dtype == "bfloat16", "weight_decay": 0.1, "max_norm": 2.0,
                "groups": [(lambda n: n == "b0", {"lr": 0.5})]}  # fmt: skip
     expected = run(getattr(optim, name)(0.01, **options), queue, dtype, False)
+    # The host sums the squares of small gradients, whose norm limits all, in another order.
+    limit = 1e-6 if dtype == "float32" else 1e-2
     for donate in ((), ("params", "state")):
-        assert_equal(
-            run(getattr(optim, name)(0.01, **options), queue, dtype, True, donate), expected
-        )
+        actual = run(getattr(optim, name)(0.01, **options), queue, dtype, True, donate)
+        assert_equal(actual, expected, limit)
 
 
 def test_donated_parameters_are_updated_in_place(queue):

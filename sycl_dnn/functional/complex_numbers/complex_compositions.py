@@ -24,7 +24,7 @@ from sycl_dnn.ir.node import number
 from sycl_dnn.lower.complex_values import Parts, elementwise, joined, parts
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops import arithmetic as ops
-from sycl_dnn.ops.special_functions import MODULUS
+from sycl_dnn.ops.special_functions import COPYSIGN, MODULUS
 from sycl_dnn.trace import functions
 from sycl_dnn.trace.values import Tensor
 
@@ -56,9 +56,10 @@ def _acosh(z: Parts) -> Parts:
 
 def _atanh(z: Parts) -> Parts:
     (x, y), one = z, number(1, z.real.dtype)
-    side = one - x
-    real = ops.LOG1P(x * 4 / (side * side + y * y)) * 0.25
-    return Parts(real, ops.ATAN2(y * 2, side * (one + x) - y * y) * 0.5)
+    size = ops.ABS(x)
+    side = one - size
+    real = ops.LOG1P(size * 4 / (side * side + y * y)) * 0.25
+    return Parts(COPYSIGN(real, x), ops.ATAN2(y * 2, side * (one + size) - y * y) * 0.5)
 
 
 def _around(definition: Callable[[Parts], Parts]) -> Callable[[Parts], Parts]:
