@@ -76,7 +76,7 @@ def addr(input: Any, vec1: Any, vec2: Any, *, beta: float = 1, alpha: float = 1)
 
 
 @described(
-    "array (n, N)", "``x`` has other than one axis.", x="array (n,)",
+    "array (n, N)", "``x`` has other than one axis, or ``N`` is negative.", x="array (n,)",
     N="int, optional\n    Number of columns; by default n.",
     increasing="bool\n    Whether the powers rise from left to right.",
 )  # fmt: skip
@@ -85,6 +85,8 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:  # no
     if x.ndim != 1:
         raise ValueError(f"vander: x must have one axis, got shape {tuple(x.shape)}")
     n = x.shape[0] if N is None else N
+    if n < 0:
+        raise ValueError(f"vander: N must not be negative, got {N}")
     ones = F.ones_like(F.unsqueeze(x, -1))
     factors = F.cat([ones, F.expand(F.unsqueeze(x, -1), (x.shape[0], max(n - 1, 0)))], 1)
     powers = F.cumprod(F.narrow(factors, 1, 0, n), 1)

@@ -248,35 +248,25 @@ def _modulus_vjp(node: Node, g: Node) -> Sequence[Node | None]:
 MODULUS = Operation("modulus", ops.ADD.infer, ops.summed(_modulus_vjp), definition=HYPOT)
 
 
-def _xlogy(a: Node, b: Node) -> Node:
-    is_zero = ops.LOGICAL_AND(ops.EQ(a, number(0, a.dtype)), ops.LOGICAL_NOT(ops.ISNAN(b)))
-    return where(is_zero, number(0, a.dtype), a * ops.LOG(b))
+def _with_logarithm(name: str, logarithm: Operation, root: float) -> Operation:
+    """Return ``a * logarithm(b)``, 0 for ``a`` of 0; the logarithm of ``root`` is 0."""
+
+    def definition(a: Node, b: Node) -> Node:
+        zero = number(0, a.dtype)
+        is_zero = ops.LOGICAL_AND(ops.EQ(a, zero), ops.LOGICAL_NOT(ops.ISNAN(b)))
+        return where(is_zero, zero, a * logarithm(b))
+
+    def vjp(node: Node, g: Node) -> Sequence[Node | None]:
+        (a, b), dtype = node.inputs, node.inputs[0].dtype
+        zero, pole = number(0, dtype), number(root - 1, dtype)
+        is_flat = ops.LOGICAL_AND(ops.EQ(a, zero), ops.LE(b, pole))
+        slope = where(is_flat, zero, logarithm(where(is_flat, number(root, dtype), b)))
+        return g * slope, g * a / (b - pole if root != 1 else b)
+
+    return Operation(name, ops.ADD.infer, ops.summed(vjp), definition=definition)
 
 
-def _xlogy_vjp(node: Node, g: Node) -> Sequence[Node | None]:
-    a, b = node.inputs
-    zero = number(0, a.dtype)
-    is_flat = ops.LOGICAL_AND(ops.EQ(a, zero), ops.LE(b, zero))
-    logarithm = ops.LOG(where(is_flat, number(1, a.dtype), b))
-    return g * where(is_flat, zero, logarithm), g * a / b
-
-
-XLOGY = Operation("xlogy", ops.ADD.infer, ops.summed(_xlogy_vjp), definition=_xlogy)
-
-
-def _xlog1py(a: Node, b: Node) -> Node:
-    is_zero = ops.LOGICAL_AND(ops.EQ(a, number(0, a.dtype)), ops.LOGICAL_NOT(ops.ISNAN(b)))
-    return where(is_zero, number(0, a.dtype), a * ops.LOG1P(b))
-
-
-def _xlog1py_vjp(node: Node, g: Node) -> Sequence[Node | None]:
-    a, b = node.inputs
-    zero = number(0, a.dtype)
-    is_flat = ops.LOGICAL_AND(ops.EQ(a, zero), ops.LE(b, number(-1, a.dtype)))
-    return g * where(is_flat, zero, ops.LOG1P(where(is_flat, zero, b))), g * a / (b + 1)
-
-
-XLOG1PY = Operation("xlog1py", ops.ADD.infer, ops.summed(_xlog1py_vjp), definition=_xlog1py)
+XLOGY, XLOG1PY = _with_logarithm("xlogy", ops.LOG, 1), _with_logarithm("xlog1py", ops.LOG1P, 0)
 
 
 def _entr(x: Node) -> Node:

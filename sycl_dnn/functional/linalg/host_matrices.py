@@ -43,7 +43,7 @@ def _on_few_threads(function: _Function) -> _Function:
     return cast("_Function", call)
 
 
-def letter(a: np.ndarray) -> str:
+def _letter(a: np.ndarray) -> str:
     """Return LAPACK's letter of an array's dtype."""
     return _LETTERS[a.dtype.str[1:]]
 
@@ -73,7 +73,7 @@ def _lapack(name: str, like: np.ndarray, *arguments: Any) -> None:
     numpy.linalg.LinAlgError
         It found no result.
     """
-    if by_value(f"LAPACKE_{letter(like)}{name}", _ROW_MAJOR, *arguments):
+    if by_value(f"LAPACKE_{_letter(like)}{name}", _ROW_MAJOR, *arguments):
         raise np.linalg.LinAlgError(_MESSAGES[name])
 
 
@@ -99,7 +99,7 @@ def factors(a: np.ndarray, pivot: bool = True) -> tuple[np.ndarray, np.ndarray, 
     if a.size:
         name = "getrf_batch_strided" if pivot else "getrfnp_batch_strided"
         rows = [pivots, min(m, n)] if pivot else []
-        by_reference(f"{letter(a)}{name}", m, n, packed, m, m * n, *rows, math.prod(batch), info)
+        by_reference(f"{_letter(a)}{name}", m, n, packed, m, m * n, *rows, math.prod(batch), info)
     return packed, pivots, info
 
 
@@ -111,7 +111,7 @@ def solved(
     x, (n, k) = _turned(b), b.shape[-2:]
     if x.size:
         batch, mode = math.prod(b.shape[:-2]), b"C" if is_adjoint else b"N"
-        by_reference(f"{letter(b)}getrs_batch_strided", mode, n, k, packed, n, n * n, pivots, n,
+        by_reference(f"{_letter(b)}getrs_batch_strided", mode, n, k, packed, n, n * n, pivots, n,
                      x, n, n * k, batch, np.zeros(batch, np.int64))  # fmt: skip
     return np.swapaxes(x, -1, -2)
 
@@ -124,8 +124,8 @@ def solved_triangle(
     a, x, (n, k) = np.ascontiguousarray(a), _copied(b), b.shape[-2:]
     if x.size:
         # Complex numbers are passed by address.
-        one = {"s": c_float(1), "d": c_double(1)}.get(letter(a), np.ones(1, a.dtype))
-        by_value(f"cblas_{letter(a)}trsm_batch_strided", _ROW_MAJOR, _LEFT,
+        one = {"s": c_float(1), "d": c_double(1)}.get(_letter(a), np.ones(1, a.dtype))
+        by_value(f"cblas_{_letter(a)}trsm_batch_strided", _ROW_MAJOR, _LEFT,
                  _UPPER if is_upper else _LOWER, _ADJOINT if is_adjoint else _NO_TRANS,
                  _UNIT if is_unit else _NON_UNIT, n, k, one, a, n, n * n, x, k, n * k,
                  math.prod(b.shape[:-2]))  # fmt: skip
