@@ -15,8 +15,8 @@ from sycl_dnn.trace.values import Tensor
 # --- Element by element, with broadcasting
 
 
-#: Functions that convert each operand by itself.
-_APART = frozenset(("float_power", "logical_and", "logical_or", "logical_xor"))
+#: Functions whose operands are not promoted to one dtype.
+_APART = frozenset(("float_power", "logical_and", "logical_or", "logical_xor", "masked_fill"))
 
 
 def pointwise(call: Call) -> Any:

@@ -250,6 +250,17 @@ def test_arrays_are_filled_by_values_of_samples(x):
     _near(filled, np.where(whole > 0, [[1.0], [2.0], [3.0]], whole))
 
 
+def test_masks_of_samples_without_axes_stay_masks(x):
+    def filled(value, other):
+        return F.masked_fill(value, F.logical_or(value > other, other < -1), -5.0)
+
+    first, second = x[:, 0], x[:, 1]
+    _near(vmap(filled)(first, second), dpnp.asnumpy(filled(first, second)))
+    gradients = vmap(sycl_dnn.grad(lambda v, o: F.sum(filled(v, o))))(first, second)
+    _near(gradients, dpnp.asnumpy(filled(first, second)) != -5)
+    _near(vmap(filled, (None, 0))(x, second), _each(lambda o: filled(x, o), second))
+
+
 def test_arguments_by_name_come_in_any_order(x):
     w = F.randn(3, 4, 2, device=x.device)
     _near(vmap(lambda a, b: F.matmul(other=b, input=a))(x, w), _each(F.matmul, x, w))
