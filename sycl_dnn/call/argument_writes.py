@@ -80,4 +80,4 @@ def write_back(run: Any) -> None:
     rewritten, run.rewritten = run.rewritten, {}
     for argument, value in rewritten.values():
         converted = run.convert(value, str(argument.dtype))
-        run.assign_argument(argument, converted, _WORDS, is_alone=True)
+        run.update(argument, converted, _WORDS, is_alone=True, are_views_old=True)

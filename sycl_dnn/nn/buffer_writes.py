@@ -93,7 +93,8 @@ def flushed(result: Any) -> Any:
         for key, (module, *_) in assigned.items()
     }
     for (_, name), (module, buffer, argument) in assigned.items():
-        trace.assign_argument(argument, values[id(module), name], f"{type(module).__name__}.{name}")
+        writer, value = f"{type(module).__name__}.{name}", values[id(module), name]
+        trace.update(argument, value, writer, are_views_old=True)
         buffer.restore(argument)
         _group(module, name)[name] = buffer
     return result

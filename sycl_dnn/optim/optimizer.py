@@ -365,7 +365,8 @@ class Optimizer(OptionAttributes):
         o = self._options_of(name)
         fixed = {option: value for option, value in vars(o).items() if option != "lr"}
         check_options(type(self).__name__, fixed)
-        if lr is not None and o.lr is self.options["lr"]:
+        number = self._group(name)
+        if lr is not None and (number is None or "lr" not in self.groups[number][1]):
             o.lr = lr
         steps = F.sub(step, 1.0)
         for option, value in list(vars(o).items()):

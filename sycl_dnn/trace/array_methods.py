@@ -108,7 +108,7 @@ def _along(x: Any, axis: int | None) -> tuple[Any, int]:
 
 #: Names of methods that other libraries' arrays have, where the functional layer's differ.
 _OTHER_NAMES = {
-    "cpu": "the array itself", "detach": "the array itself", "contiguous": "the array itself",
+    "cpu": "the array itself", "contiguous": "the array itself", "detach": "stop_gradient",
     "dim": "the attribute ndim", "numel": "the attribute size",
     "float": "astype('float32')", "to": "astype", "type": "astype", "numpy": "the array itself",
 }  # fmt: skip

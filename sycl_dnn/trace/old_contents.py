@@ -12,20 +12,20 @@ from sycl_dnn.trace.steps import Entry
 from sycl_dnn.trace.values import Storage, Tensor
 
 
-def set_apart(trace: Any, argument: Tensor) -> None:
-    """Make views of an argument and the tape refer to a copy of its current contents.
+def set_apart(trace: Any, argument: Tensor, are_views_old: bool) -> None:
+    """Make the tape, and views of an argument if so asked, refer to a copy of its contents.
 
     The steps so far read the argument itself, and so does what represents all of it. A copy that
     nothing reads is dropped.
     """
     storage = argument.storage
-    alive = [view() for view in storage.views or ()]
+    alive = [view() for view in storage.views or ()] if are_views_old else []
     views = [v for v in alive if v is not None and v.storage is storage and not _like(v, argument)]
     entries = [e for e in trace.tape if e.row != "view" and _reads(e, storage)]
     if not views and not entries:
         return
     old = Storage(storage.desc)
-    for step in trace.steps:
+    for step in trace.steps if views else ():
         if any(t.storage is storage for t in step.inputs.values()):
             step.inputs = _over(storage, storage, step.inputs)
     for entry in entries:

@@ -233,12 +233,16 @@ class Trace(TraceState):
         self.add_step(Step(None, {}, {"dst": tensor}))
         return tensor
 
-    def update(self, argument: Tensor, value: Tensor, name: str, is_alone: bool = False) -> None:
+    def update(
+        self, argument: Tensor, value: Tensor, name: str, is_alone: bool = False,
+        are_views_old: bool = False,
+    ) -> None:  # fmt: skip
         """Record that a call writes ``value`` into the array passed as ``argument``.
 
-        Steps recorded earlier read the old content, later ones the new. ``name`` represents the
-        array in errors: ``"<function>: <argument>"``. ``is_alone``: whether calls are refused in
-        which another argument shares its memory.
+        Steps recorded earlier and their gradients read the old content, later ones the new.
+        ``name`` represents the array in errors: ``"<function>: <argument>"``. ``is_alone``:
+        whether calls are refused in which another argument shares its memory. ``are_views_old``:
+        whether views of the argument keep the old content.
         """
         storage = argument.storage
         if storage.argument is None or (storage.constant and not self.may_vary(storage)):
@@ -247,6 +251,7 @@ class Trace(TraceState):
             )
         if self._repeated is not None:
             return
+        set_apart(self, argument, are_views_old)
         self.steps.append(self.copy_step(value, argument))
         self.written.append((storage, name))
         self.alone |= {storage} if is_alone else set()
@@ -256,14 +261,6 @@ class Trace(TraceState):
     def may_vary(self, storage: Storage) -> bool:
         """Whether a constant may be updated after all."""
         return False
-
-    def assign_argument(
-        self, argument: Tensor, value: Tensor, name: str, is_alone: bool = False
-    ) -> None:
-        """Do as ``update``, but let views of the argument keep the old content."""
-        if self._repeated is None:
-            set_apart(self, argument)
-        self.update(argument, value, name, is_alone)
 
     def written_into(self, whole: Tensor, place: Tensor, value: Tensor) -> Tensor:
         """Record a copy of ``value`` into ``place``, a view of ``whole``; not on the tape."""

@@ -316,6 +316,18 @@ def test_another_rate_takes_effect_without_a_retrace():
     close({"w": dpnp.asnumpy(result["w"])}, {"w": initial()["w"] * 0.5})
 
 
+def test_a_group_keeps_its_own_rate_even_if_it_is_the_optimizers():
+    rate, schedule = 0.5, schedules.constant(0.5)
+    params = {"w": F.ones(1), "b": F.ones(1)}
+    for own in (rate, schedule):
+        opt = optim.SGD(own, groups=[(lambda n: n == "b", {"lr": own})])
+        result, state = opt.update(params, opt.init(params), params, lr=0.25)
+        assert (float(result["w"][0]), float(result["b"][0])) == (0.75, 0.5)
+        opt.lr = 0.25
+        result, _ = opt.update(params, state, params)
+        assert (float(result["w"][0]), float(result["b"][0])) == (0.75, 0.5)
+
+
 def test_frozen_parameters_do_not_change_and_have_no_state():
     net = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3))
     net.freeze(lambda name: name.startswith("0."))

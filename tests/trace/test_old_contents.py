@@ -168,3 +168,22 @@ def test_methods_that_copy_in_dpnp_copy_outside_of_modules(name):
     result, pullback = sycl_dnn.vjp(function, F.ones(2, 3))
     assert result.ravel().tolist() == [2.0] * 6
     assert pullback(result)[0].ravel().tolist() == [4.0] * 6
+
+
+@pytest.mark.parametrize("is_compiled", [False, True])
+def test_gradients_of_frozen_statistics_ignore_a_later_update(is_compiled):
+    values = np.random.default_rng(0).normal(size=(5, 3)).astype("f4")
+
+    def loss(x, net, is_updated):
+        result = F.sum(net.eval()(x) ** 3)
+        if is_updated:
+            net.train()(x)
+        return result
+
+    gradients = sycl_dnn.grad(loss)
+    gradients = sycl_dnn.compile(gradients) if is_compiled else gradients
+    x = dpnp.asarray(values)
+    net = nn.BatchNorm1d(3)
+    found = gradients(x, net, True).asnumpy()
+    assert int(net.num_batches_tracked) == 1
+    np.testing.assert_allclose(found, 3 * values**2 * (1 + 1e-5) ** -1.5, rtol=1e-5)
