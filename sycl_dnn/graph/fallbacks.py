@@ -166,6 +166,24 @@ def dequantize(node: Node) -> Callable[[Arrays], list[Any]]:
     return run
 
 
+#: Reductions over axes, by the last part of the operation's name.
+_REDUCTIONS: dict[str, Callable[[Any, list[int], bool], Any]] = {
+    "l1": lambda src, axes, keeps: F.sum(F.abs(src), axes, keeps),
+    "l2": lambda src, axes, keeps: F.sqrt(F.sum(F.square(src), axes, keeps)),
+    "max": F.amax,
+    "mean": F.mean,
+    "min": F.amin,
+    "prod": F.prod,
+    "sum": F.sum,
+}
+
+
+def reduction(node: Node) -> Callable[[Arrays], list[Any]]:
+    """Use the function of the same name."""
+    a, reduced = node.attributes, _REDUCTIONS[node.operation.name.removeprefix("reduce_")]
+    return lambda arrays: [reduced(arrays["src"], list(a["axes"]), a["keep_dims"])]
+
+
 class ArraysStep:
     """Operations that run through arrays instead of as a partition.
 
@@ -338,11 +356,11 @@ _REFUSED = {
     "dynamic_quantize": quantize,
     "dequantize": dequantize,
     "dynamic_dequantize": dequantize,
-}
+} | {f"reduce_{kind}": reduction for kind in _REDUCTIONS}
 _OF_PIXELS = {"interpolate": spread_pixel, "interpolate_backward": gathered_pixel}
 _SELECT_REASON = "GPUs read a condition as if it lay like the result; runs in sycl_dnn"
 _PIXEL_REASON = "oneDNN writes elsewhere for images of one pixel; runs in sycl_dnn"
-_REFUSED_REASON = "oneDNN has no reorder with these scales and zero points; runs in sycl_dnn"
+_REFUSED_REASON = "oneDNN has no primitive of these tensors and attributes; runs in sycl_dnn"
 #: For the documentation: operations that never are separate partitions, and why.
 REASONS = {name: reason for name, (_, reason) in _WAYS.items()} | {
     "dropout": "a partition only after an elementwise operation or MatMul; runs after LeakyReLU "

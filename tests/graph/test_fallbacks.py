@@ -34,6 +34,18 @@ def test_wrong_result_of_a_function_is_named(queue, kind):
         g.compile(queue)(dpnp.ones((4, 5), dtype="f4", sycl_queue=queue))
 
 
+def test_reductions_over_axes_of_one_element(queue, kind):
+    values = np.array([[-3.0, 2.0, 0.5]], "f4")
+    changed = {"l1": np.abs, "l2": np.abs}
+    for name in ("l1", "l2", "max", "mean", "min", "prod", "sum"):
+        for keeps in (True, False):
+            g = Graph(kind)
+            getattr(g, f"reduce_{name}")(g.input((1, 3)), axes=[0], keep_dims=keeps)
+            actual = g.compile(queue)(dpnp.asarray(values, sycl_queue=queue))
+            expected = changed.get(name, np.copy)(values if keeps else values[0])
+            np.testing.assert_array_equal(dpnp.asnumpy(actual), expected)
+
+
 @pytest.mark.parametrize("behind", [None, "relu", "matmul"])
 def test_dropout_alone_and_fused(queue, kind, behind):
     """oneDNN never writes the mask; the same random numbers over ones give it."""
