@@ -13,10 +13,11 @@ import numpy as np
 from dpnp.exceptions import ExecutionPlacementError
 
 from sycl_dnn import _torch_habits
-from sycl_dnn._dpnp import address, array_in, asnumpy
+from sycl_dnn._dpnp import address, array_in, asnumpy, in_dtype
 from sycl_dnn.onednn import dtypes, mapping
 from sycl_dnn.trace import (
     allocation,
+    array_writes,
     foreign_arrays,
     functions,
     stored_arrays,  # noqa: F401
@@ -28,10 +29,15 @@ from sycl_dnn.trace.torch_methods import (
     FACTS,
     NUMPY_WORDS,
     SWITCHED,
+    WRITERS,
     in_torch_words,
     is_building,
+    writer,
 )
+from sycl_dnn.trace.trace_state import running_trace
 from sycl_dnn.trace.values import Operators, Tensor
+from sycl_dnn.trace.write_marks import captured
+from sycl_dnn.trace.written_values import check_written
 
 
 def _of_bits(name: str) -> Any:
@@ -81,6 +87,33 @@ def _in_place(name: str) -> Any:
 
     method.__name__ = f"__i{name}__"
     method.__doc__ = "As dpnp's: the elements are written."
+    return method
+
+
+def _plain(value: Any) -> Any:
+    """Return the array that one with torch's methods represents; all else unchanged."""
+    return getattr(value, "plain", value) if isinstance(value, dpnp.ndarray) else value
+
+
+def array_method(name: str) -> Callable[..., Any] | None:
+    """Return torch's method for arrays with memory, of a name that dpnp's lack, or None."""
+    if not (name.endswith("_") and name[:-1] in WRITERS):
+        return ADDED.get(name) or functions.method(name)  # type: ignore[no-any-return]
+    write = writer(name[:-1])
+
+    def method(x: Any, *args: Any, **kwargs: Any) -> Any:
+        args, kwargs = tuple(map(_plain, args)), {n: _plain(v) for n, v in kwargs.items()}
+        array, trace = _plain(x), running_trace()
+        values = _plain(write(array, *args, **kwargs))
+        is_once = trace is not None and not hasattr(trace, "evaluated")
+        if is_once or hasattr(values, "marks"):
+            raise captured(name)
+        check_written(array, f"{name}()", values)
+        if type(array) is dpnp.ndarray:
+            values = in_dtype(values, array.dtype)
+        array_writes.assign(array, values)
+        return x
+
     return method
 
 
@@ -339,12 +372,12 @@ class Array(Reductions, Operators):
         return self.copy()
 
     def __getattr__(self, name: str) -> Any:
-        """Return torch's method or attribute of this name where arrays have those."""
-        if not name.startswith("_") and is_building():
+        """Return torch's method or attribute of a name that dpnp's arrays lack."""
+        if not name.startswith("_"):
             if name in FACTS:
                 return FACTS[name](self)
             own = {"clone": Array.copy, "view": Array.reshape}.get(name)
-            method = own or SWITCHED.get(name) or ADDED.get(name) or functions.method(name)
+            method = own or (SWITCHED.get(name) if is_building() else None) or array_method(name)
             if method is not None:
                 return functools.partial(method, self)
         raise _torch_habits.missing("array", "'Array' object", name)

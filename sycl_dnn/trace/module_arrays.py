@@ -20,25 +20,22 @@ import dpnp
 import numpy as np
 
 from sycl_dnn import _torch_habits
-from sycl_dnn._dpnp import Lacking, array_of_class, asnumpy, bits_as, in_dtype, replace_array
+from sycl_dnn._dpnp import Lacking, array_of_class, asnumpy, bits_as, replace_array
 from sycl_dnn.trace import array_writes, functions, indexing, policy
+from sycl_dnn.trace.array import array_method
 from sycl_dnn.trace.array_device import device_on
 from sycl_dnn.trace.torch_methods import (
-    ADDED,
     FACTS,
     NUMPY_WORDS,
     SWITCHED,
-    WRITERS,
     Size,
     depths,
     has_torch_methods,
     in_torch_words,
     is_building,
     viewed,
-    writer,
 )
 from sycl_dnn.trace.trace_state import running_trace
-from sycl_dnn.trace.written_values import check_written
 
 #: Methods of modules that create or change weights, in whose bodies arrays have torch's methods.
 BUILDERS = ("__init__", "eval", "reset_parameters", "train")
@@ -294,25 +291,6 @@ _ATTRIBUTES = {
 }  # fmt: skip
 
 
-def _written(x: Any, name: str, args: Any, kwargs: Any) -> Any:
-    args, kwargs = tuple(map(plain, args)), {n: plain(v) for n, v in kwargs.items()}
-    values = plain(writer(name)(x.plain, *args, **kwargs))
-    check_written(x, f"{name}_()", values)
-    if type(x.plain) is dpnp.ndarray:
-        values = in_dtype(values, x.dtype)
-    array_writes.assign(x.plain, values)
-    return x
-
-
-def _others(x: Any, name: str) -> Callable[..., Any] | None:
-    """Return the function for one of torch's names, or None."""
-    if name in ADDED:
-        return ADDED[name]
-    if name.endswith("_") and name[:-1] in WRITERS:
-        return lambda x, *args, **kwargs: _written(x, name[:-1], args, kwargs)
-    return functions.method(name)
-
-
 class ModuleArray(dpnp.ndarray):  # type: ignore[misc]
     """A dpnp array with torch's additional methods; modules keep the array that it represents."""
 
@@ -377,7 +355,7 @@ class ModuleArray(dpnp.ndarray):  # type: ignore[misc]
             return getattr(tensor, name)
         if name in FACTS:
             return with_methods(FACTS[name](self))
-        function = None if is_own else _others(self, name)
+        function = None if is_own else array_method(name)
         if function is None:
             raise _torch_habits.missing("array", f"'{type(self).__name__}' object", name)
         return lambda *args, **kwargs: with_methods(function(self, *args, **kwargs))

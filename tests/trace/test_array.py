@@ -285,3 +285,37 @@ def test_results_are_written_to_an_array(queue):
     other = sycl_dnn.asarray(np.zeros(2, "f4"), "float8_e5m2", sycl_queue=queue)
     with pytest.raises(ValueError, match=r"relu: out must have .* bfloat16, got .* float8_e5m2"):
         F.relu(x, out=other)
+
+
+#: Methods that write, with what they are in NumPy.
+WRITING = {
+    "add": ((1.0,), lambda x: x + 1), "clamp": ((0.0, 1.0), lambda x: x.clip(0, 1)),
+    "copy": ((F.full((2,), 3.0),), lambda x: x * 0 + 3), "fill": ((0.5,), lambda x: x * 0 + 0.5),
+    "ge": ((0.0,), lambda x: x >= 0), "mul": ((F.full((2,), 2.0),), lambda x: x * 2),
+    "relu": ((), lambda x: x.clip(0)), "sub": ((1,), lambda x: x - 1),
+    "zero": ((), lambda x: x * 0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRITING)
+def test_methods_write_as_torchs(name):
+    args, expected = WRITING[name]
+    values = np.array([[-1.5, 0.25], [2.0, -0.5], [1.0, 8.0]], "f4")
+    whole = sycl_dnn.asarray(values, dtype="bfloat16")
+    part = whole[:2]
+    assert getattr(part, f"{name}_")(*args) is part
+    np.testing.assert_array_equal(part.asnumpy(), expected(values[:2]))
+    np.testing.assert_array_equal(whole.asnumpy()[:2], expected(values[:2]))
+    assert whole.asnumpy()[2].tolist() == [1.0, 8.0]
+    assert (whole.numel(), whole.dim(), str(whole.float().dtype)) == (6, 2, "float32")
+
+
+def test_methods_write_no_other_shape_and_nothing_that_compiled_functions_capture():
+    x = sycl_dnn.asarray(np.ones(2, "f4"), dtype="bfloat16")
+    with pytest.raises(ValueError, match=r"add_\(\): the result must have shape \(2,\)"):
+        x.add_(F.ones(3, 2))
+    with pytest.raises(TypeError, match="add_: cannot write to an array that"):
+        sycl_dnn.compile(lambda y: y + F.astype(x.add_(1), "float32"))(F.ones(2))
+    with pytest.raises(TypeError, match="add_: cannot write to an array that"):
+        sycl_dnn.grad(lambda y: F.sum(x.add_(y)))(F.ones(2))
+    assert x.tolist() == [1.0, 1.0]
