@@ -426,7 +426,8 @@ def _without_updates(trace: Trace, tensor: Tensor, name: str) -> list[Any]:
         for step in trace.steps
         if any(t.storage.argument is not None for t in step.outputs.values())
     }
-    steps = live_steps([s for s in trace.steps if id(s) not in updates], [tensor.storage])
+    others = [s for s in trace.steps if id(s) not in updates]
+    steps = live_steps(others, [tensor.storage], keeps_collectives=False)
     live, updated = {id(step) for step in steps}, set[Any]()
     for step in trace.steps:
         updated |= updates.get(id(step), set())

@@ -322,7 +322,7 @@ class RunningFunction(RecordedRun):
         """
         trace, real = self.trace, self.hidden(tensor)
         finals = finalized(trace, [real])
-        steps = live_steps(trace.steps, [finals[0].storage])
+        steps = live_steps(trace.steps, [finals[0].storage], keeps_collectives=False)
         written = {t.storage for step in steps for t in step.outputs.values()}
         read = {t.storage for step in steps for t in step.inputs.values()} | {finals[0].storage}
         if any(s.argument is not None or (s.memory is None and s not in written) for s in read):

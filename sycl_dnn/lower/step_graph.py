@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from sycl_dnn.onednn import dtypes, shared_descriptors
+from sycl_dnn.program.segments import starts_early
 from sycl_dnn.trace.array import Target
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.steps import ArrayStep, Meaning, Step, is_kernel
@@ -397,9 +398,10 @@ class Graph:
         self._note(node)
 
     def drop_dead(self) -> None:
-        """Drop nodes that no result depends on, unless they write to an argument."""
+        """Drop nodes that no result depends on, except collectives and writes to arguments."""
         for node in reversed(self.nodes):
-            if not any(self._is_needed(t.storage, node) for t in node.outputs.values()):
+            is_needed = any(self._is_needed(t.storage, node) for t in node.outputs.values())
+            if not (is_needed or starts_early(node)):
                 self.drop([node])
 
     def _is_needed(self, storage: Storage, writer: Node) -> bool:

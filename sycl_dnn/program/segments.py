@@ -82,22 +82,28 @@ class _Reading(Protocol):
 S = TypeVar("S", bound=_Reading)
 
 
-def live_steps(steps: Sequence[S], results: Iterable[Storage]) -> list[S]:
-    """Return the steps that the storages of results depend on, and all updates, in order."""
+def live_steps(
+    steps: Sequence[S], results: Iterable[Storage], keeps_collectives: bool = True
+) -> list[S]:
+    """Return the steps that the storages of results depend on, and all updates, in order.
+
+    ``keeps_collectives``: whether to return all collectives too, since other ranks take part.
+    """
     needed = {id(s) for s in results}
     live: list[S] = []
     for step in reversed(steps):
         written = [t.storage for t in step.outputs.values()]
         # A write to an argument updates the caller's array.
-        if any(id(s) in needed or s.argument is not None for s in written):
+        is_update = any(id(s) in needed or s.argument is not None for s in written)
+        if is_update or (keeps_collectives and starts_early(step)):
             live.append(step)
             needed |= {id(t.storage) for t in step.inputs.values()}
     return live[::-1]
 
 
-def starts_early(step: AnyStep) -> bool:
-    """Whether later steps may overlap with this one: a call with ``start_into``."""
-    return isinstance(step, ArrayStep) and hasattr(step.function, "start_into")
+def starts_early(step: Any) -> bool:
+    """Whether later steps may overlap with a step, or a node: collectives, with ``start_into``."""
+    return hasattr(getattr(step, "function", None), "start_into")
 
 
 def scheduled(steps: Sequence[AnyStep], keeps_order: bool = False) -> list[list[AnyStep]]:
