@@ -14,9 +14,9 @@ from sycl_dnn.call.custom_gradients import custom_vjp, stop_gradient
 _SAME = (
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "affine_grid_generator",
     "avg_pool1d", "avg_pool2d", "avg_pool3d", "bilinear", "bmm", "cdist", "conv_transpose1d",
-    "conv_transpose2d", "conv_transpose3d", "cosine_similarity", "dot", "group_norm", "linear",
-    "matmul", "max_pool1d", "max_pool2d", "max_pool3d", "mm", "mv", "one_hot", "outer",
-    "pairwise_distance", "rms_norm",
+    "conv_transpose2d", "conv_transpose3d", "cosine_similarity", "dot", "linear", "matmul",
+    "max_pool1d", "max_pool2d", "max_pool3d", "mm", "mv", "one_hot", "outer", "pairwise_distance",
+    "rms_norm", "addmm", "baddbmm", "pad", "scaled_dot_product_attention",
 )  # fmt: skip
 _NAMES = {"affine_grid_generator": "affine_grid"}
 _REDUCTIONS = ("none", "mean", "sum")
@@ -111,25 +111,9 @@ def _embedding_bag(
     return bags, index, index, index  # only torch's backward pass reads the last three
 
 
-def _attention(
-    q: Any, k: Any, v: Any, mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False,
-    scale: float | None = None, enable_gqa: bool = False,
-) -> Any:  # fmt: skip
-    return F.scaled_dot_product_attention(
-        q, k, v, mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa
-    )
-
-
 def _softmax(function: Callable[..., Any]) -> Callable[..., Any]:
     def row(x: Any, dim: int, dtype: str | bool | None = None) -> Any:
         return function(x if not isinstance(dtype, str) else F.astype(x, dtype), dim)
-
-    return row
-
-
-def _product_added(function: Callable[..., Any]) -> Callable[..., Any]:
-    def row(x: Any, a: Any, b: Any, beta: float = 1, alpha: float = 1) -> Any:
-        return function(x, a, b, beta=beta, alpha=alpha)
 
     return row
 
@@ -193,8 +177,6 @@ ROWS: dict[str, Callable[..., Any]] = {
         f"adaptive_max_pool{n}d": _with_places(getattr(F, f"adaptive_max_pool{n}d"))
         for n in (1, 2, 3)
     },
-    "addmm": _product_added(F.addmm),
-    "baddbmm": _product_added(F.baddbmm),
     "binary_cross_entropy": _weighted_loss(F.binary_cross_entropy, "weight", "reduction"),
     "binary_cross_entropy_with_logits": _weighted_loss(
         F.binary_cross_entropy_with_logits, "weight", "pos_weight", "reduction"
@@ -217,8 +199,6 @@ ROWS: dict[str, Callable[..., Any]] = {
     "log_softmax": _softmax(F.log_softmax),
     "mse_loss": _loss(F.mse_loss),
     "nll_loss_nd": _weighted_loss(F.nll_loss, "weight", "reduction", "ignore_index"),
-    "pad": F.pad,
-    "scaled_dot_product_attention": _attention,
     "smooth_l1_loss": _loss(F.smooth_l1_loss),
     "softmax": _softmax(F.softmax),
     "_grouped_mm": _grouped_product,

@@ -102,6 +102,7 @@ def indices(x, y):
         x[torch.tensor([0, 1]), torch.tensor([2, 3])],
         x.gather(1, x.argsort(1)),
         x.scatter(1, torch.zeros(4, 1, dtype=torch.int64), 5.0),
+        x.scatter(1, torch.zeros(4, 1, dtype=torch.int64), y, reduce="multiply"),
         x.index_put((torch.tensor([0, 1]), torch.tensor([2, 3])), torch.tensor([1.0, 2.0])),
         x.index_copy(0, torch.tensor([1]), y[:1]),
         x.index_fill(0, torch.tensor([1]), 2.0),
@@ -109,6 +110,7 @@ def indices(x, y):
         x.take(torch.tensor([1, 2])),
         x.diagonal_scatter(y[:, 0], 1),
         torch.searchsorted(x[0].sort().values, y, right=True),
+        torch.searchsorted(x[0], y, sorter=x[0].sort().indices),
         torch.bucketize(x, torch.tensor([-0.5, 0.5]), out_int32=True),
         x.scatter_reduce(1, torch.zeros(4, 6, dtype=torch.int64), y, "amax"),
         x.median(),
@@ -159,6 +161,8 @@ def creation(x, y):
         x + torch.eye(4, 6),
         x.clone(),
         torch.scalar_tensor(2.0) * x,
+        torch.scalar_tensor(3),
+        x.to(torch.float64),
         x.new_full((2,), 3.0) + x[0, 0],
         torch.empty_like(x).fill_(2.0) + x,
         x.double(),
@@ -260,6 +264,7 @@ class Family(nn.Module):
 def counts(x, y):
     for bins, low, high in ((4, -1, 1), (7, -3, 0.5), (5, 0, 4)):
         yield torch.histc(x, bins, low, high)
+        yield torch.histc(x, bins)
         yield torch.histc(x.round(), bins, low, high)
     outside = torch.tensor([float("nan"), float("inf"), -float("inf"), 0.0, 1.0])
     yield torch.histc(outside + 0 * x[0, 0], 2, 0, 1)
