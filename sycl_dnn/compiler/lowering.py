@@ -59,7 +59,6 @@ Pass = Callable[[Graph], None]
 PASSES: tuple[Pass, ...] = (
     clean,
     merge_gates,
-    clean,
     fold,
     scale_results,
     fuse,

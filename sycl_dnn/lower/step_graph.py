@@ -239,8 +239,6 @@ class Graph:
         self._writers: _Users = {}
         nodes = [node_of(s) for s in trace.steps] if nodes is None else nodes
         self._order = Order(nodes)
-        #: The revision that was free of dead and equal nodes.
-        self.cleaned = -1
         for node in nodes:
             self._note(node)
 

@@ -18,14 +18,11 @@ from sycl_dnn.trace.values import Storage, Tensor
 
 def clean(graph: Graph) -> None:
     """Drop dead nodes, duplicates, and redundant copies."""
-    if graph.cleaned == graph.revision:
-        return
     graph.drop_dead()
     changed = True
     while changed:
         changed = _merge_equal(graph) | _skip_copies(graph)
         graph.drop_dead()
-    graph.cleaned = graph.revision
 
 
 def _node_key(node: Node) -> Any:
@@ -130,6 +127,7 @@ def merge_gates(graph: Graph) -> None:
             if merged is not None:
                 graph.replace([], merged, at=node)
                 break
+    graph.drop_dead()  # gates whose readers would prevent fusion
 
 
 def _gated_node(graph: Graph, node: Node, value: Tensor, gate: Tensor) -> Node | None:
