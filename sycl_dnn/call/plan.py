@@ -116,7 +116,9 @@ class BoundPlan(BoundCall):
         bound = inspect.BoundArguments(self._signature, values)  # type: ignore[arg-type]
         collected = self._collected(bound.args, bound.kwargs)
         is_ours = arguments.operation_of(self._function) is not None
-        before = None if is_ours else Captures(self._function)
+        before = (
+            None if is_ours else Captures(self._function, (*bound.args, *bound.kwargs.values()))
+        )
         draws: Any = contextlib.nullcontext()
         if before is not None:
             before.read_once.check(self._operation.name)

@@ -10,14 +10,9 @@ arrays and constants that they do not read before, which then are in the module'
 from __future__ import annotations
 
 import contextlib
-import functools
-import sys
-import types
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from sycl_dnn.call import code_facts
-from sycl_dnn.call.read_once import generator_of
 from sycl_dnn.nn import kept_contents, module_tree
 from sycl_dnn.nn.container_contents import copied
 from sycl_dnn.nn.kept_contents import Kept
@@ -27,8 +22,6 @@ from sycl_dnn.trace.refusals import NeedsArrays
 from sycl_dnn.trace.trace_state import running_trace
 from sycl_dnn.trace.values import Tensor
 
-#: Larger containers hold data, no generators.
-_MOST_ITEMS = 1000
 _ABSENT = object()
 
 
@@ -273,97 +266,19 @@ def check_assignment(module: Any, name: str) -> None:
 @contextlib.contextmanager
 def unchanged(module: Any, trace: Any) -> Iterator[None]:
     """Raise NeedsArrays if a traced forward made a change that would happen only once; undo it."""
-    is_repeated = trace is not None and trace.is_repeated
-    if is_repeated and trace.watched:
+    if trace is not None and trace.is_repeated and trace.watched:
         yield
         return
-    entries, generators = kept_contents.kept(module), _generators(module)
+    entries = kept_contents.kept(module)
     changed: list[Kept] = []
     try:
         yield
     finally:
-        is_drawn = any(k.is_changed() for k in generators)
         changed += [k for k in reversed(entries) if k.is_changed()]
-        for k in reversed(entries + generators):
+        for k in reversed(entries):
             k.restore()
     if changed:
         raise NeedsArrays(_refusal(changed[-1].part, changed[-1].name, "changed"))
-    if is_drawn and not is_repeated:
-        raise NeedsArrays(
-            f"{type(module).__name__}.forward must not draw random numbers of Python or NumPy "
-            "while the module is traced: they would be drawn once; draw them by "
-            "sycl_dnn.functional.rand"
-        )
-
-
-def _generators(module: Any) -> list[Kept]:
-    """Return the generators of random numbers that code of a module and its parts reads.
-
-    Those of the process count only if it does: another thread, which prepares data, may draw.
-    """
-    generators: dict[int, Any] = {}
-    for value in _values_read(module):
-        generator = generator_of(value)
-        if generator is not None:
-            generators[id(generator)] = generator
-    contents = [(g, kept_contents.contents_of(g)) for g in generators.values()]
-    return [Kept(module, "forward", g, c, c) for g, c in contents]
-
-
-def _values_read(module: Any) -> Iterator[Any]:
-    """Yield values that a module's code reads: globals, captured values, attributes."""
-    values = [v for part in module_tree.registered_modules(module) for v in part.__dict__.values()]
-    for kind in set(map(type, module_tree.registered_modules(module))):
-        values += [v for owner in kind.__mro__ for v in vars(owner).values()]
-    seen: dict[int, Any] = {}  # with the values, so that no other one gets the id
-    while values:
-        value = values.pop()
-        yield value
-        if id(value) not in seen:
-            seen[id(value)] = value
-            values += _parts_of(value)
-
-
-def _parts_of(value: Any) -> Iterable[Any]:
-    """Return the parts of a value or, of a function, what it reads."""
-    if isinstance(value, types.FunctionType):
-        return () if code_facts.is_library(value.__module__) else _read(value)
-    if isinstance(value, property):
-        return (value.fget,)
-    if isinstance(value, (classmethod, staticmethod)):
-        return (value.__func__,)
-    if isinstance(value, types.MethodType):
-        return value.__self__, value.__func__
-    if isinstance(value, functools.partial):
-        return value.func, *value.args, *value.keywords.values()
-    if isinstance(value, dict):
-        return value.values() if len(value) <= _MOST_ITEMS else ()
-    if isinstance(value, (list, tuple, set)):
-        return value if len(value) <= _MOST_ITEMS else ()
-    if kept_contents.is_object(value):
-        methods = [v for owner in type(value).__mro__ for v in vars(owner).values()]
-        return *kept_contents.attributes_of(value).values(), *methods
-    return ()
-
-
-def _read(function: types.FunctionType) -> Iterator[Any]:
-    """Yield the globals and captured values that a function reads, and attributes of these."""
-    yield from function.__defaults__ or ()
-    yield from (function.__kwdefaults__ or {}).values()
-    for cell in function.__closure__ or ():
-        with contextlib.suppress(ValueError):  # not assigned yet
-            yield cell.cell_contents
-    facts = code_facts.facts_of(function.__code__)
-    yield from map(sys.modules.get, facts.imported(function.__globals__))
-    for name, *attributes in facts.chains:
-        value = function.__globals__.get(name)
-        yield value
-        for attribute in attributes:
-            try:
-                value = getattr(value, attribute)
-            except Exception:  # noqa: BLE001 - whatever a user's __getattr__ raises
-                break
-            yield value
 
 
 def _refusal(module: Any, name: str, what: str) -> str:

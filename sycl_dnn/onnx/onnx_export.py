@@ -18,6 +18,7 @@ import sycl_dnn
 from sycl_dnn import functional as F
 from sycl_dnn import tree
 from sycl_dnn.call import arguments
+from sycl_dnn.call.captures import Captures
 from sycl_dnn.call.running_function import RunningFunction
 from sycl_dnn.errors import InvalidArguments
 from sycl_dnn.nn.module import Module
@@ -309,7 +310,9 @@ class _Recorder:
         for tensor, name in zip(tensors, self.names, strict=True):
             trace.note(run.hidden(tensor), name)
         before = sycl_dnn.get_rng_state()
-        result = run.result(self.function, swapped, {})
+        reads = Captures(self.function, self.examples).read_once
+        with reads.without_draws(arguments.name_of(self.function)):
+            result = run.result(self.function, swapped, {})
         if sycl_dnn.get_rng_state() != before:
             raise unsupported("a random number", "call eval() on modules, or pass it as an input")
         return trace, _results(trace, result)

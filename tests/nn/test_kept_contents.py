@@ -201,7 +201,7 @@ def test_compiled_functions_refuse_it_and_undo_it(x):
         assert (net.stats.count, net.stats.last, net.stats.log) == (0, None, [])
     for step in (draw, draw_by_numpy):
         before = random.getstate(), np.random.get_state()[1].tolist()
-        with pytest.raises(TypeError, match=r"Net\.forward must not draw random numbers"):
+        with pytest.raises(TypeError, match="must not draw random numbers"):
             compiled(Net(step), x)
         assert (random.getstate(), np.random.get_state()[1].tolist()) == before
 
@@ -263,7 +263,7 @@ def test_generators_that_are_globals_or_captured_draw_at_each_call(way, x):
     expected = [30 * a.random() * b.rand() * c.random() * d.random() for _ in range(4)]
     np.testing.assert_allclose(actual, expected, rtol=1e-5)
     before = NUMPY_GENERATOR.bit_generator.state
-    with pytest.raises(TypeError, match=r"Net\.forward must not draw random numbers"):
+    with pytest.raises(TypeError, match="must not draw random numbers"):
         sycl_dnn.compile(lambda net, x: net(x))(net, x)
     assert NUMPY_GENERATOR.bit_generator.state == before
 
@@ -300,7 +300,7 @@ def test_generators_in_other_objects_draw_at_each_call(x, draw):
     net = Net(lambda net, y: y.sum() * draw(net))
     net.sampler = _Sampler()
     assert len({float(net(x)) for _ in range(4)}) == 4
-    with pytest.raises(TypeError, match=r"Net\.(forward must not draw|sampler must not be)"):
+    with pytest.raises(TypeError, match=r"must not draw|Net\.sampler must not be"):
         sycl_dnn.compile(lambda net, x: net(x))(net, x)
 
 

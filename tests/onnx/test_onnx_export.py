@@ -354,6 +354,11 @@ def test_refusals_name_the_function(f, message):
         export(f, given)
 
 
+def test_numbers_that_a_function_draws_are_no_constants():
+    with pytest.raises(TypeError, match="must not draw random numbers"):
+        export(lambda x: x + np.random.rand(), X)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
