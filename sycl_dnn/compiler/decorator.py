@@ -77,8 +77,7 @@ def compile(
         What to do if the device lacks an operation or ``dtype``: ``"auto"`` runs the function
         operation by operation, or in float32; ``"error"`` raises ``Unimplemented``.
     passes : dict of str to bool, optional
-        Optional rewrites to enable or disable, for measurements. ``fuse_depthwise`` (on) fuses
-        depthwise convolutions into preceding 1x1 convolutions, ``join_products`` (on) merges
+        Optional rewrites to enable or disable, for measurements. ``join_products`` (on) merges
         products with the same source, ``write_into_parts`` (on) writes inputs of a concatenation
         directly into the result, ``fuse_kernels`` (on) fuses kernels that read each other's
         results, ``join_launches`` (on) launches a kernel once for all arrays that need the same

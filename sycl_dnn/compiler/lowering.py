@@ -23,7 +23,6 @@ from sycl_dnn.compiler.kept_graphs import Rewritten
 from sycl_dnn.compiler.partitions import lower
 from sycl_dnn.compiler.passes.batch_slicing import slice_batches
 from sycl_dnn.compiler.passes.cleaning import clean, merge_gates
-from sycl_dnn.compiler.passes.depthwise import fuse_depthwise
 from sycl_dnn.compiler.passes.folding import fold
 from sycl_dnn.compiler.passes.fusing import fuse, sum_in_place
 from sycl_dnn.compiler.passes.joined_launches import join_launches
@@ -68,7 +67,6 @@ PASSES: tuple[Pass, ...] = (
 )
 #: Passes that run after custom ones.
 LAST_PASSES: tuple[Pass, ...] = (
-    fuse_depthwise,
     sum_in_place,
     pack_for_few_rows,
     slice_batches,
@@ -81,7 +79,6 @@ LAST_PASSES: tuple[Pass, ...] = (
 )
 #: Passes whose benefit depends on shape and machine, with their defaults.
 SWITCHES: dict[str, bool] = {
-    "fuse_depthwise": True,
     "join_products": True,
     "write_into_parts": True,
     "pack_for_few_rows": True,

@@ -29,8 +29,6 @@ _ALONG = {
     "binary": {"src_0": "src0", "src_1": "src1", "dst": "dst"},
 }
 _POST_OP = "attr_post_op_"
-#: Operands of a fused depthwise convolution, without a batch axis.
-_DEPTHWISE = ("attr_post_op_dw_weights", "attr_post_op_dw_bias")
 _WEIGHTS = _core.argument_id("weights")
 
 
@@ -88,7 +86,7 @@ def sliced_tensors(node: Node) -> dict[str, Tensor]:
     batch = node.dst.desc.dims[0]
     tensors = {}
     for name, tensor in (*node.inputs.items(), *node.outputs.items()):
-        if name not in names and not name.startswith(_POST_OP) or name in _DEPTHWISE:
+        if name not in names and not name.startswith(_POST_OP):
             continue
         if tensor.desc.dims[0] != batch:
             if name == "src" or tensor.desc.dims[0] != 1:
