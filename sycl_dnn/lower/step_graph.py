@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
@@ -214,6 +214,7 @@ class Order:
 
 #: Readers or writers of each storage, unordered.
 _Users = dict[Storage, dict[Node, None]]
+_NOBODY: dict[Node, None] = {}
 
 
 class Graph:
@@ -291,13 +292,13 @@ class Graph:
         """Return the nodes that write a storage, in order."""
         return self._in_order(self._writers.get(storage, ()))
 
-    def readers_of(self, storage: Storage) -> Iterable[Node]:
+    def readers_of(self, storage: Storage) -> Set[Node]:
         """Return the nodes that read a storage, in no order."""
-        return self._readers.get(storage, ())
+        return self._readers.get(storage, _NOBODY).keys()
 
-    def writers_of(self, storage: Storage) -> Iterable[Node]:
+    def writers_of(self, storage: Storage) -> Set[Node]:
         """Return the nodes that write a storage, in no order."""
-        return self._writers.get(storage, ())
+        return self._writers.get(storage, _NOBODY).keys()
 
     def _in_order(self, nodes: Iterable[Node]) -> list[Node]:
         ordered = list(nodes)
@@ -340,7 +341,8 @@ class Graph:
 
     def is_locked(self, node: Node) -> bool:
         """Whether a node must not run earlier because its result shares memory with an input."""
-        return any(t.storage in self._locked for t in node.outputs.values())
+        locked = self._locked
+        return bool(locked) and any(t.storage in locked for t in node.outputs.values())
 
     def is_written_between(self, storage: Storage, first: Node, last: Node) -> bool:
         """Whether a node between ``first`` and ``last`` (exclusive) writes a storage."""

@@ -179,7 +179,7 @@ class _Joining:
     def _as_kernel(self, node: Node) -> Node:
         """Return a kernel for one of oneDNN's element-wise primitives, or the node."""
         unit = self._fusion.units.of(node) if node.row in _REPLACEABLE else None
-        nodes = None if unit is None else self._fusion.recorded(Group([unit], 0))
+        nodes = None if unit is None else self._fusion.recorded(Group(unit, 0))
         return nodes[0] if nodes is not None and len(nodes) == 1 else node
 
     def _circumstances(self, node: Node) -> tuple[Any, ...]:

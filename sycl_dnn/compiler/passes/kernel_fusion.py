@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence, Set
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from sycl_dnn.compiler.passes.kernel_units import Unit, Units, rebuilt, strides_of
+from sycl_dnn.compiler.passes.kernel_units import Form, Unit, Units, rebuilt, strides_of
 from sycl_dnn.ir.node import Node as Value
 from sycl_dnn.ir.node import leaf
 from sycl_dnn.lower.constant_storages import constant_ids
@@ -63,15 +63,37 @@ class Group:
 
     around: _Surroundings
 
-    def __init__(self, units: Sequence[Unit], anchor: int) -> None:
-        self.units, self.anchor = list(units), anchor
-        self.nodes = {node: None for unit in units for node in unit.nodes}
-        self.written = {t.storage: t for unit in units for t in unit.outputs.values()}
-        forms = [unit.form for unit in units]
-        self.is_pointwise = all(form.is_pointwise for form in forms)
-        self.is_aligned = all(form.is_aligned for form in forms)
-        first = next((form for form in forms if form.axes is not None), forms[0])
-        self.axes, self.shape, self.kept = first.axes, first.shape, first.kept
+    def __init__(self, unit: Unit, anchor: int) -> None:
+        self.units, self.anchor = [unit], anchor
+        self.nodes = dict.fromkeys(unit.nodes)
+        self.written = {t.storage: t for t in unit.outputs.values()}
+        self._copy_form(unit.form)
+        self.is_pointwise, self.is_aligned = unit.form.is_pointwise, unit.form.is_aligned
+        self.n_terms = unit.form.n_terms
+
+    def _copy(self) -> Group:
+        group = Group.__new__(Group)
+        group.__dict__.update(self.__dict__)
+        return group
+
+    def _copy_form(self, form: Form | Group) -> None:
+        self.axes, self.shape, self.kept = form.axes, form.shape, form.kept
+
+    def joined(self, other: Group, order: Callable[[Unit], int]) -> Group:
+        """Return a group of the units of both, which has no anchor yet.
+
+        ``order``: a key of units by which those of each group are in order.
+        """
+        joined = self._copy()
+        joined.units = [*self.units, *other.units]
+        if order(self.units[-1]) > order(other.units[0]):
+            joined.units.sort(key=order)
+        joined.nodes, joined.written = self.nodes | other.nodes, self.written | other.written
+        joined._copy_form(self if self.axes is not None or other.axes is None else other)
+        joined.is_pointwise = self.is_pointwise and other.is_pointwise
+        joined.is_aligned = self.is_aligned and other.is_aligned
+        joined.n_terms = self.n_terms + other.n_terms
+        return joined
 
     @property
     def n_bytes(self) -> int:
@@ -79,13 +101,25 @@ class Group:
         tensors = [t for u in self.units for t in (*u.inputs.values(), *u.outputs.values())]
         return sum(map(_n_bytes, tensors))
 
+    def in_frame(self, like: Tensor) -> Group:
+        """Return an element-wise group over the axes of a view, which all units have as a frame."""
+        moved = self._copy()
+        moved.units = [unit.in_frame(like) for unit in self.units]
+        moved.written = {t.storage: t for unit in moved.units for t in unit.outputs.values()}
+        forms = [unit.form for unit in moved.units]
+        moved._copy_form(forms[0])
+        moved.is_aligned = all([form.is_aligned for form in forms])
+        moved.n_terms = sum([form.n_terms for form in forms])
+        return moved
+
     def whole(self) -> Iterator[Tensor]:
         """Yield the arrays over all axes, and those over all kept axes."""
         shapes = (self.shape, self.kept)
         for unit in self.units:
-            for value, tensor in (*unit.outputs.items(), *unit.inputs.items()):
-                if value.shape in shapes and value not in unit.form.sources:
-                    yield tensor
+            for tensors in (unit.outputs, unit.inputs):
+                for value, tensor in tensors.items():
+                    if value.shape in shapes and value not in unit.form.sources:
+                        yield tensor
 
 
 class Fusion:
@@ -100,7 +134,7 @@ class Fusion:
 
     def add(self, unit: Unit) -> None:
         """Add a unit to the groups that it reads from, or as a new group."""
-        group = Group([unit], self._graph.place(unit.nodes[-1]))
+        group = Group(unit, self._place_of(unit))
         self._register(group)
         if not self._is_movable(unit):
             return
@@ -138,7 +172,7 @@ class Fusion:
                     yield node
 
     def _register(self, group: Group) -> None:
-        self._groups |= dict.fromkeys(group.nodes, group)
+        self._groups.update(dict.fromkeys(group.nodes, group))
 
     def _is_movable(self, unit: Unit) -> bool:
         unsteady = self._unsteady
@@ -158,10 +192,7 @@ class Fusion:
             _are_edges(before, after) and _are_edges(after, before) and self._fit(before, after)
         ):
             return None
-        units = [*before.units, *after.units]
-        if self._place_of(before.units[-1]) > self._place_of(after.units[0]):
-            units.sort(key=self._place_of)
-        joined = Group(units, 0)
+        joined = before.joined(after, self._place_of)
         joined.around = self._around_both(before, after, joined)
         anchor = self._anchor_of(joined)
         if anchor is None or _is_too_large(joined):
@@ -174,20 +205,23 @@ class Fusion:
 
     def _around(self, unit: Unit, group: Group) -> _Surroundings:
         graph, place = self._graph, self._place_of(unit)
-        users = [w for t in unit.inputs.values() for w in graph.writers_of(t.storage)]
-        users += [r for t in unit.outputs.values() for r in graph.readers_of(t.storage)]
+        users: dict[Node, None] = {}
+        for tensor in unit.inputs.values():
+            users.update(dict.fromkeys(graph.writers_of(tensor.storage)))
+        for storage in group.written:
+            users.update(dict.fromkeys(graph.readers_of(storage)))
         earlier: dict[Node, None] = {}
         later: dict[Node, None] = {}
         for user in users:
             if user not in group.nodes:
                 (earlier if graph.place(user) < place else later)[user] = None
         reads = {(t.storage, t.offset): None for t in unit.inputs.values()}
-        is_constant = all(id(storage) in self._constant for storage in group.written)
-        kind = is_constant, frozenset(storage.repeat for storage in group.written)
+        is_constant = all([id(storage) in self._constant for storage in group.written])
+        kind = is_constant, frozenset([storage.repeat for storage in group.written])
         return _Surroundings(earlier, later, reads, self._read_outside(group), kind)
 
     def _around_both(self, before: Group, after: Group, joined: Group) -> _Surroundings:
-        a, b, nodes = before.around, after.around, joined.nodes
+        a, b, nodes = before.around, after.around, joined.nodes.keys()
         results = [s for s in (*a.results, *b.results) if self._is_read_outside(s, nodes)]
         return _Surroundings(
             {node: None for node in a.earlier | b.earlier if node not in nodes},
@@ -218,15 +252,12 @@ class Fusion:
 
     def _read_outside(self, group: Group, after: Collection[Node] = ()) -> list[Storage]:
         """Return the storages of a group that nodes outside of it and of ``after`` read."""
-        return [s for s in group.written if self._is_read_outside(s, group.nodes, after)]
+        nodes = {*group.nodes, *after} if after else group.nodes.keys()
+        return [s for s in group.written if self._is_read_outside(s, nodes)]
 
-    def _is_read_outside(
-        self, storage: Storage, nodes: Collection[Node], after: Collection[Node] = ()
-    ) -> bool:
+    def _is_read_outside(self, storage: Storage, nodes: Set[Node]) -> bool:
         graph = self._graph
-        return not graph.is_inner(storage) or any(
-            r not in nodes and r not in after for r in graph.readers_of(storage)
-        )
+        return not (graph.is_inner(storage) and graph.readers_of(storage) <= nodes)
 
     def _anchor_of(self, group: Group) -> int | None:
         """Return a place where a group may run, if there is one.
@@ -323,7 +354,7 @@ def _n_bytes(tensor: Tensor) -> int:
 
 def _is_too_large(group: Group) -> bool:
     n_arrays = len(group.around.reads) + len(group.around.results)
-    return n_arrays > _MAX_ARRAYS or sum(u.form.n_terms for u in group.units) > _MAX_TERMS
+    return n_arrays > _MAX_ARRAYS or group.n_terms > _MAX_TERMS
 
 
 def _is_better(nodes: Sequence[Node], group: Group) -> bool:
@@ -366,7 +397,7 @@ def _redirected(tensor: Tensor, replacements: dict[Storage, tuple[Tensor, Tensor
 
 def _are_edges(before: Group, after: Group) -> bool:
     """Whether ``after`` reads the results of ``before`` only element by element."""
-    if not any(storage in before.written for storage, _ in after.around.reads):
+    if not any([storage in before.written for storage, _ in after.around.reads]):
         return True
     for unit in after.units:
         for value, tensor in unit.inputs.items():
@@ -393,15 +424,13 @@ def _in_frame(group: Group, other: Group) -> Group:
     if not group.is_pointwise or group.shape in (other.shape, other.kept):
         return group
     # Units are moved by the order of their results in memory, which must be the same one.
-    if len({strides_of(t) for t in group.written.values()}) > 1:
+    if len(group.written) > 1 and len(set(map(strides_of, group.written.values()))) > 1:
         return group
     tried: set[Any] = set()
     for like in other.whole():
         frame = like.shape, like.strides
-        if frame not in tried and all(unit.has_frame(like) for unit in group.units):
-            moved = Group([unit.in_frame(like) for unit in group.units], group.anchor)
-            moved.around = group.around
-            return moved
+        if frame not in tried and all([unit.has_frame(like) for unit in group.units]):
+            return group.in_frame(like)
         tried.add(frame)
     return group
 
@@ -421,6 +450,10 @@ def _values_of(group: Group) -> tuple[dict[Storage, Value], dict[Value, Tensor]]
                 source = leaf(("array", number), value.shape, value.dtype)
                 inputs.setdefault(source, tensor)
             mapping[value] = source
-        for value, tensor in unit.outputs.items():
-            values[tensor.storage] = rebuilt(value, mapping)
+        key = tuple(mapping.values())
+        results = unit.form.over.get(key)
+        if results is None:
+            results = [rebuilt(value, mapping) for value in unit.outputs]
+            unit.form.over[key] = results
+        values.update(zip([t.storage for t in unit.outputs.values()], results, strict=True))
     return values, inputs

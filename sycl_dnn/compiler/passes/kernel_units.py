@@ -59,7 +59,10 @@ class Form:
         full_tensors = [t for v, t in inputs.items() if v.shape == self.shape and v not in sources]
         full_tensors += [t for v, t in outputs.items() if v.shape == self.shape]
         self.is_aligned = len({strides_of(t) for t in full_tensors}) < 2
-        self.layouts = [(t.shape, t.strides) for t in inputs.values()]
+        tensors = (*inputs.values(), *outputs.values())
+        self.layouts = [(t.shape, t.strides, t.desc) for t in tensors]
+        #: By the values of the inputs elsewhere: those of the outputs.
+        self.over: dict[tuple[Value, ...], list[Value]] = {}
         #: By the shape and strides of a view of the result: the form over its axes.
         self.frames: dict[Any, Form | None] = {}
 
@@ -81,19 +84,19 @@ class Unit:
     def has_frame(self, like: Tensor) -> bool:
         """Whether it can be computed over the axes of another view of its result."""
         key = like.shape, like.strides
-        if key not in self.form.frames:
-            self.form.frames[key] = self._form_in(like)
-        return self.form.frames[key] is not None
+        frames = self.form.frames
+        if key not in frames:
+            frames[key] = self._form_in(like)
+        return frames[key] is not None
 
     def in_frame(self, like: Tensor) -> Unit:
         """Return an element-wise unit over the axes of another view, which it has as a frame."""
-        key = like.shape, like.strides
-        form = self.form.frames[key]
+        form = self.form.frames[like.shape, like.strides]
         assert form is not None
-        pairs = zip(self.inputs.values(), form.layouts, strict=True)
-        inputs = [tensor.view(*layout_of) for tensor, layout_of in pairs]
-        outputs = [tensor.view(*key) for tensor in self.outputs.values()]
-        return Unit(self.nodes, form, inputs, outputs)
+        tensors = (*self.inputs.values(), *self.outputs.values())
+        views = list(map(_view, tensors, form.layouts))
+        n_inputs = len(form.inputs)
+        return Unit(self.nodes, form, views[:n_inputs], views[n_inputs:])
 
     def _form_in(self, like: Tensor) -> Form | None:
         result = next(iter(self.outputs.values()))
@@ -172,7 +175,7 @@ class Units:
 
         ``node``: the last step.
         """
-        if node.part != (0, 1) or not all(t.size for t in node.outputs.values()):
+        if node.part != (0, 1) or any([0 in t.shape for t in node.outputs.values()]):
             return None
         nodes = self._stages(node)
         if nodes is None:
@@ -212,7 +215,11 @@ class Units:
 
 
 def _view(tensor: Tensor, layout_of: tuple[Any, ...] | None) -> Tensor:
-    return tensor if layout_of is None else tensor.view(*layout_of)
+    if layout_of is None or layout_of[:2] == (tensor.shape, tensor.strides):
+        return tensor
+    shape, strides, desc = layout_of
+    t = tensor
+    return Tensor(t.trace, t.storage, desc, t.dtype, shape, t.offset, strides)
 
 
 def _known(
@@ -220,7 +227,7 @@ def _known(
 ) -> _Known:
     def located(arguments: _Arguments, group: str) -> list[_Source]:
         return [
-            (i, name, None if t is getattr(nodes[i], group)[name] else (t.shape, t.strides))
+            (i, name, None if t is getattr(nodes[i], group)[name] else (t.shape, t.strides, t.desc))
             for i, name, t in arguments.values()
         ]
 
