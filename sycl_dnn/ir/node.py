@@ -145,7 +145,9 @@ _serials = itertools.count()
 def node_of(operation: Operation, inputs: tuple[Node, ...], attributes: dict[str, Any]) -> Node:
     """Return the unique node of an operation, inputs and attributes."""
     # By identity of the inputs, which the node keeps alive.
-    key = (operation, inputs, *[_comparable(v) for v in attributes.items()])
+    key: Any = (operation, inputs)
+    if attributes:
+        key += tuple([_comparable(v) for v in attributes.items()])
     node = _nodes.get(key)
     if node is None:
         node = Node()

@@ -45,7 +45,10 @@ def _ordered(node: Node, ends: Container[Node]) -> tuple[Node, ...]:
     if node.operation.name not in _COMMUTATIVE or len(inputs) < 2:
         return inputs
     a, b = inputs
-    return (a, b) if _kinds(a, ends) <= _kinds(b, ends) else (b, a)
+    first, second = _kind(a, ends), _kind(b, ends)
+    if first == second:
+        return (a, b) if _kinds(a, ends) <= _kinds(b, ends) else (b, a)
+    return (a, b) if first < second else (b, a)
 
 
 _COMMUTATIVE = ("add", "mul")
@@ -95,23 +98,26 @@ def reads_of(results: Sequence[Node], inputs: Container[Node]) -> Reads:
     return reads
 
 
-def expression_of(results: Sequence[Node], inputs: Sequence[Node]) -> Expression:
+def expression_of(
+    results: Sequence[Node], inputs: Sequence[Node], reads: Reads | None = None
+) -> Expression:
     """Return the expression that computes nodes from inputs.
 
-    All in between are element-wise, or reductions or scans along the same axes.
+    All in between are element-wise, or reductions or scans along the same axes. ``reads``: those of
+    the results, if they are known.
     """
-    reads = reads_of(results, inputs)
     ends = set(inputs)
+    reads = reads or reads_of(results, ends)
     numbers: dict[Node, int] = {node: i for i, node in enumerate(inputs)}
     sources = {node: i for i, node in enumerate(reads.gathers)}
     places = {node: i for i, node in enumerate(reads.places)}
     terms: list[Term] = []
-    for node in _in_order(results, ends):
+    for node, before in _in_order(results, ends):
         name = node.operation.name
         if name == "broadcast_to":
             numbers[node] = numbers[node.inputs[0]]
             continue
-        operands = tuple([numbers[operand] for operand in _ordered(node, ends)])
+        operands = tuple([numbers[operand] for operand in before])
         numbers[node] = len(inputs) + len(terms)
         terms.append(Term(name, node.dtype, operands, _attributes(node, sources, places)))
     expression = Expression(
@@ -124,24 +130,27 @@ def expression_of(results: Sequence[Node], inputs: Sequence[Node]) -> Expression
     return _as_bits(expression) if expression.n_places or expression.sources else expression
 
 
-def _in_order(results: Sequence[Node], ends: Container[Node]) -> Iterator[Node]:
-    """Yield the nodes that results depend on, each after its inputs.
+def _in_order(
+    results: Sequence[Node], ends: Container[Node]
+) -> Iterator[tuple[Node, tuple[Node, ...]]]:
+    """Yield the nodes that results depend on, each after its inputs, with its fused inputs.
 
     The order depends on structure alone, not on which nodes were created first: equal computations
     are one kernel.
     """
+    opened: dict[Node, tuple[Node, ...]] = {}
     yielded = set[Node]()
-    stack = list(reversed(results))
+    stack = [node for node in reversed(results) if node not in ends]
     while stack:
         node = stack[-1]
-        before = [n for n in _ordered(node, ends) if n not in ends and n not in yielded]
-        if before and node not in ends and node not in yielded:
-            stack.extend(reversed(before))
+        if node not in opened:
+            opened[node] = before = _ordered(node, ends)
+            stack.extend([n for n in reversed(before) if n not in ends and n not in yielded])
             continue
         stack.pop()
-        if node not in ends and node not in yielded:
+        if node not in yielded:
             yielded.add(node)
-            yield node
+            yield node, opened[node]
 
 
 #: Narrow float dtypes and the integers of equal size.

@@ -440,7 +440,7 @@ class Lowering:
 
         ``places`` are tensors that results are written into; None for new ones.
         """
-        expression = expression_of(nodes, reads.inputs)
+        expression = expression_of(nodes, reads.inputs, reads)
         indexed = indexed_axes(reads.gathers, operands[len(reads.inputs) :])
         has_places = any(place is not None for place in places)
         if not has_places and self._chains.may_append(operands, len(reads.inputs)):

@@ -56,7 +56,7 @@ class RegionArrays:
         inputs = [readable(tensors[node], rank) for node in reads.inputs]
         sources = [readable(tensors[node.inputs[0]], rank) for node in reads.gathers]
         self.operands = [*inputs, *sources]
-        self.expression = expression_of(region.outputs, reads.inputs)
+        self.expression = expression_of(region.outputs, reads.inputs, reads)
         self.indexed = indexed_axes(reads.gathers, sources)
         full = [t for t in inputs if t.shape == region.shape] or sources
         self._order = self._order_of(axis_order(full[0] if full else None, rank), region.axes)

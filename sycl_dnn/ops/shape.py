@@ -11,6 +11,9 @@ from sycl_dnn.ir.node import Node, Operation, Shape
 
 def broadcast_shape(*shapes: Shape) -> Shape:
     """Return the broadcast shape; ValueError if shapes do not broadcast."""
+    distinct = {shape for shape in shapes if shape}
+    if len(distinct) < 2:
+        return distinct.pop() if distinct else ()
     rank = max(map(len, shapes))
     padded = [(1,) * (rank - len(shape)) + shape for shape in shapes]
     result = []

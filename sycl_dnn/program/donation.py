@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from sycl_dnn._dpnp import span
@@ -17,6 +17,10 @@ IN_PLACE = ("eltwise_forward", "softmax_forward", "binary", "layer_normalization
 _LEAST = 4096
 
 
+#: By id of a storage: the tensors over it, with their names.
+_Named = dict[int, list[tuple[str, Tensor]]]
+
+
 class Uses:
     """When steps read and write each storage."""
 
@@ -27,7 +31,7 @@ class Uses:
         self.first_write: dict[int, int] = {}
         #: Storages used by calls over arrays.
         self.by_arrays: set[int] = set()
-        self._read: dict[int, list[int]] = {}
+        self._named: dict[int, tuple[_Named, _Named]] = {}
         for i, step in enumerate(steps):
             read = [id(t.storage) for t in step.inputs.values()]
             written = [id(t.storage) for t in step.outputs.values()]
@@ -49,22 +53,22 @@ class Uses:
         write, read = self.first_write[result_id], self.last_read.get(id(argument), -1)
         return read < write or (read == write and self.is_replaced(result, argument))
 
-    def read_beside(self, result_id: int) -> list[int]:
-        """Return the ids of what the step that writes a result reads: hundreds, if joined."""
+    def beside(self, result_id: int) -> tuple[_Named, _Named]:
+        """Return what the step that writes a result reads, and what it writes: often hundreds."""
         number = self.first_write[result_id]
-        if number not in self._read:
-            inputs = self.steps[number].inputs.values()
-            self._read[number] = [id(t.storage) for t in inputs]
-        return self._read[number]
+        if number not in self._named:
+            step = self.steps[number]
+            self._named[number] = _by_storage(step.inputs), _by_storage(step.outputs)
+        return self._named[number]
 
     def is_replaced(self, result: Tensor, argument: Storage) -> bool:
         """Whether the step that writes a result may overwrite an argument that it reads."""
         step = self.steps[self.first_write[id(result.storage)]]
-        reads = {n: t for n, t in step.inputs.items() if t.storage is argument}
-        writes = {n: t for n, t in step.outputs.items() if t.storage is result.storage}
+        all_reads, all_writes = self.beside(id(result.storage))
+        reads, writes = all_reads.get(id(argument), []), all_writes[id(result.storage)]
         if not isinstance(step, Step) or len(reads) != 1 or len(writes) != 1:
             return False
-        ((source, old),), ((target, new),) = reads.items(), writes.items()
+        ((source, old),), ((target, new),) = reads, writes
         if old.desc != new.desc or old.offset or new.offset:
             return False
         if is_kernel(step.primitive) and step.primitive.is_host:
@@ -81,6 +85,13 @@ class Uses:
             return is_elementwise or target == f"new_{source}"
         is_first = next(iter(step.inputs)) == source
         return is_first and step.primitive is not None and step.primitive.name in IN_PLACE
+
+
+def _by_storage(tensors: Mapping[str, Tensor]) -> _Named:
+    named: _Named = {}
+    for item in tensors.items():
+        named.setdefault(id(item[1].storage), []).append(item)
+    return named
 
 
 def overwritten_arguments(
@@ -107,7 +118,7 @@ def overwritten_arguments(
             if key in overwritten:
                 continue
             candidates = alike.get(result.desc, {})
-            read = uses.read_beside(key) if is_replaced else candidates
+            read = uses.beside(key)[0] if is_replaced else candidates
             fits = (n for n in read if n in candidates and uses.may_take(result, candidates[n]))
             number = next(fits, None)
             if number is not None:

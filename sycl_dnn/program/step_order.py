@@ -32,8 +32,11 @@ def lifetimes(steps: Sequence[AnyStep], placed: Mapping[int, int]) -> Lifetimes:
             if id(storage) in placed or storage.memory is not None:
                 continue
             key = ("storage", id(storage))
-            span = spans.get(key) or (_rounded(storage.nbytes), index, index, None)
-            spans[key] = (span[0], span[1], index, None)
+            span = spans.get(key)
+            if span is None:
+                spans[key] = (_rounded(storage.nbytes), index, index, None)
+            elif span[2] != index:
+                spans[key] = (span[0], span[1], index, None)
         if isinstance(step, ArrayStep) or step.primitive is None or is_kernel(step.primitive):
             continue
         desc = step.primitive.primitive_desc.scratchpad_desc
