@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import contextlib
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from sycl_dnn import tree
 from sycl_dnn.call.recorded_calls import Recording
 from sycl_dnn.call.running_function import RunningFunction
 from sycl_dnn.trace import nested_arguments
+from sycl_dnn.trace.refusals import NeedsArrays
 from sycl_dnn.trace.values import Tensor
 
 
@@ -104,7 +105,7 @@ def _modules_in(values: Any) -> Iterator[Any]:
 
 
 class Undeclared(BaseException):
-    """A compiled function assigns attributes whose values it must not read, from now on.
+    """A compiled function assigns attributes of which nobody has said whether it reads them.
 
     It is not an Exception, so that no code of users catches it.
     """
@@ -113,14 +114,29 @@ class Undeclared(BaseException):
         super().__init__("a compiled function assigns attributes")
         self._changes = changes
 
+    def retried(self, call: Callable[[], Any]) -> Any:
+        """Return ``call()``, in which functions are traced that do not read the attributes.
+
+        Where they do, those that hold arrays or None are arguments and results of its program.
+        """
+        try:
+            with self._declared(False):
+                return call()
+        except ReadFirst:
+            with self._declared(True):
+                return call()
+
     @contextlib.contextmanager
-    def declared(self) -> Iterator[None]:
-        """Let functions traced inside refuse reads of the attributes; undo it if there are any."""
+    def _declared(self, is_read: bool) -> Iterator[None]:
         with contextlib.ExitStack() as undone:
             for change in self._changes:
-                undone.callback(change.declare())
+                undone.callback(change.declare(is_read))
             yield
             undone.pop_all()
+
+
+class ReadFirst(NeedsArrays):
+    """A compiled function reads an attribute before it assigns it."""
 
 
 class _Place(NamedTuple):
@@ -136,6 +152,8 @@ class _Place(NamedTuple):
     #: Form of the value, and number of arrays in it.
     form: nested_arguments.Form
     n_arrays: int
+    #: What holds the value, as ``Change.group``.
+    group: str
 
 
 class AssignedAttributes:
@@ -172,7 +190,7 @@ class AssignedAttributes:
         for place in self._places:
             owner = place.captured() if place.captured else modules[place.argument]
             own = [next(supply) for _ in range(place.n_arrays)]
-            owner._set_returned(place.part, place.name, place.form.build(own))
+            owner._set_returned(place.part, place.name, place.form.build(own), place.group)
         return result
 
 
@@ -180,9 +198,10 @@ def _place_of(change: Any, modules: Sequence[Any]) -> _Place:
     leaves, structure = tree.flatten(change.value)
     others = [nested_arguments.ARRAY if isinstance(v, Tensor) else v for v in leaves]
     form = nested_arguments.Form(structure, others)
-    rest = (change.name, form, others.count(nested_arguments.ARRAY))
+    rest = (change.name, form, others.count(nested_arguments.ARRAY), change.group)
     for number, module in enumerate(modules):
         part = change.part_of(module)
         if part is not None:
             return _Place(number, part, None, *rest)
+    change.check_captured()
     return _Place(-1, 0, weakref.ref(change.module), *rest)

@@ -82,8 +82,7 @@ class Compiled(Programs, Generic[P, R]):
                 raise
             plan = None
         except Undeclared as attributes:
-            with attributes.declared():
-                return self(*args, out=out, **kwargs)
+            return attributes.retried(lambda: self(*args, out=out, **kwargs))
         if not isinstance(plan, Lowered):
             eager_result = self.subject(*args, **kwargs)
             return eager_result if out is None else written(self.__name__, eager_result, out)

@@ -128,8 +128,7 @@ class Programs:
         try:
             return self._plan_for(key, placed, args, kwargs)
         except Undeclared as attributes:
-            with attributes.declared():
-                return self._plan(args, kwargs)
+            return attributes.retried(lambda: self._plan(args, kwargs))
 
     def _plan_for(self, key: Any, placed: PlacedCall, args: Any, kwargs: Any) -> Any:
         """Return the program for a call; a donating one if its arrays may be overwritten."""

@@ -21,6 +21,15 @@ from sycl_dnn.trace.values import Tensor
 _GROUPS = ("_parameters", "_buffers", "_modules")
 
 
+def _check_array(what: str, name: str, value: Any) -> None:
+    if value is not None and not nested_arguments.is_array(value):
+        required = ", sycl_dnn.nn.Parameter" if what == "parameter" else ""
+        raise TypeError(
+            f"cannot assign '{type(value).__name__}' object to {what} '{name}' (an array{required} "
+            "or None required)"
+        )
+
+
 class Module(ModuleState):
     """A network or part of one: parameters, buffers and submodules as attributes, and ``forward``.
 
@@ -33,7 +42,7 @@ class Module(ModuleState):
     - A call outside other transforms runs ``forward`` as one compiled program. Inside ``forward``
       arrays are traced and have the methods of torch's tensors. Assigning to a registered buffer
       writes into that buffer. A forward that assigns other attributes, or changes lists and dicts
-      among them, runs on each call; ``compile`` refuses it.
+      among them, runs on each call; ``compile`` accepts assignments of arrays.
     - A registered parameter is read as a dpnp array that also has torch's methods (``dim``,
       ``numel``, ``normal_``, ``requires_grad``), the same object each time. While ``__init__``
       runs, arrays created by functions have these methods too.
@@ -132,9 +141,9 @@ class Module(ModuleState):
         """Record a function's changes of a copy's attributes, to repeat them on the module."""
         written_attributes.watch(trace, self, copy)
 
-    def _set_returned(self, part: int, name: str, value: Any) -> None:
+    def _set_returned(self, part: int, name: str, value: Any, group: str) -> None:
         """Set an attribute of a part of the module that a compiled function assigned."""
-        written_attributes.set_returned(self, part, name, value)
+        written_attributes.set_returned(self, part, name, value, group)
 
     def _assign(self, name: str, value: Any) -> None:
         """Bind a registered name to another parameter, buffer or module."""
@@ -147,6 +156,12 @@ class Module(ModuleState):
                     f"cannot assign '{type(value).__name__}' as child module '{name}' "
                     "(sycl_dnn.nn.Module or None expected)"
                 )
+        elif (
+            isinstance(value, Tensor) and group is attrs["_buffers"]
+            and getattr(group[name], "shape", None) != value.shape
+        ):  # fmt: skip
+            self.register_buffer(name, value, name not in attrs["_transient"])
+            return
         elif isinstance(value, Tensor) and "_is_traced" not in attrs:
             if group is attrs["_parameters"]:
                 raise RuntimeError(
@@ -155,19 +170,10 @@ class Module(ModuleState):
             self.update_buffer(name, value)
             return
         elif isinstance(value, Tensor) and group is attrs["_buffers"]:
-            self._check_shape(name, value)
             buffer_writes.assign(self, name, value)
             return
-        elif (
-            value is not None
-            and not nested_arguments.is_array(value)
-            and not isinstance(value, Tensor)
-        ):
-            what = "parameter" if group is attrs["_parameters"] else "buffer"
-            raise TypeError(
-                f"cannot assign '{type(value).__name__}' object to {what} '{name}' "
-                "(an array, sycl_dnn.nn.Parameter or None required)"
-            )
+        elif not isinstance(value, Tensor):
+            _check_array("parameter" if group is attrs["_parameters"] else "buffer", name, value)
         group[name] = value
         lent_arrays.bind(self, name)
         module_tree.form_changed()
@@ -188,8 +194,10 @@ class Module(ModuleState):
             The shape differs, or the buffer belongs to no argument of the function being traced:
             pass the module to that function as an argument.
         """
-        self._check_shape(name, value)
         old, is_traced = self.__dict__["_buffers"][name], isinstance(value, Tensor)
+        if old.shape != value.shape:
+            path = f"{type(self).__name__}.{name}"
+            raise ValueError(f"{path} must keep its shape {old.shape}, got {value.shape}")
         if is_traced and not isinstance(old, Tensor):
             old = value.trace.capture(old)
         if is_traced:
@@ -197,11 +205,6 @@ class Module(ModuleState):
             value.trace.update(old, converted, f"{type(self).__name__}.{name}")
         else:
             array_writes.assign(old, functions.astype(value, str(old.dtype)))
-
-    def _check_shape(self, name: str, value: Any) -> None:
-        shape, path = self.__dict__["_buffers"][name].shape, f"{type(self).__name__}.{name}"
-        if shape != value.shape:
-            raise ValueError(f"{path} must keep its shape {shape}, got {value.shape}")
 
     def __getattr__(self, name: str) -> Any:
         attrs = self.__dict__
@@ -241,7 +244,7 @@ class Module(ModuleState):
             raise TypeError(f"{what} name should be a string. Got {type(name).__name__}")
         if not name or "." in name:
             raise KeyError(f"{what} name must not be empty or contain a dot, got {name!r}")
-        if "_is_traced" in attrs:
+        if what != "buffer" and "_is_traced" in attrs:
             raise RuntimeError(f"{type(self).__name__}: {what} {name!r} must be made in __init__")
         attrs.pop(name, None)
         for group in _GROUPS:
@@ -257,25 +260,21 @@ class Module(ModuleState):
             if not param.requires_grad:
                 self.__dict__["_frozen"] |= {name}
             param = param.data
-        if param is not None and not nested_arguments.is_array(param):
-            raise TypeError(
-                f"cannot assign '{type(param).__name__}' object to parameter '{name}' (an array, "
-                "sycl_dnn.nn.Parameter or None required)"
-            )
+        _check_array("parameter", name, param)
         self.__dict__["_parameters"][name] = plain(param)
         lent_arrays.bind(self, name)
         module_tree.form_changed()
 
     def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
         """Register an array that is not trained; if ``persistent``, state dicts include it."""
+        if "_is_traced" in self.__dict__ or written_attributes.runs(self):
+            written_attributes.check_assignment(self, name, "_buffers")
         self._check_new("buffer", name)
-        if tensor is not None and not nested_arguments.is_array(tensor):
-            raise TypeError(
-                f"cannot assign '{type(tensor).__name__}' object to buffer '{name}' (an array or "
-                "None required)"
-            )
+        if not isinstance(tensor, Tensor):
+            _check_array("buffer", name, tensor)
         self.__dict__["_buffers"][name] = plain(tensor)
         lent_arrays.bind(self, name)
+        self.__dict__["_transient"] -= {name}
         if not persistent:
             self.__dict__["_transient"] |= {name}
         module_tree.form_changed()

@@ -187,9 +187,10 @@ class _Walk:
         return fixed, makers, tokens
 
     def _written(self, owner: Any, name: str, value: Any, path: str) -> tuple[Any, Maker | None]:
-        """Encode an attribute that a forward assigns: not part of the form, but guarded."""
+        """Encode an attribute that a forward assigns: an array is a leaf, others are guarded."""
         self.is_lasting, self.is_written = False, True
-        if held_objects.reaches(value, self._member_ids(), path, {}):
+        is_array = nested_arguments.is_array(value) or isinstance(value, Tensor)
+        if is_array or held_objects.reaches(value, self._member_ids(), path, {}):
             return self._encoded(owner, name, value, path)
         self.held.append(value)
         return "written", lambda copies: copied(value)

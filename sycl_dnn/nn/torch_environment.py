@@ -172,7 +172,17 @@ def set_printoptions(**options: Any) -> None:
     """Do nothing: arrays are printed as NumPy's, by ``numpy.set_printoptions``."""
 
 
-class distributed:  # noqa: N801 - torch's name
+class _Distributed(type):
+    def __getattr__(cls, name: str) -> Any:
+        if name == "nn":  # its functions, too, are called in groups only
+            return cls
+        raise AttributeError(
+            f"distributed has no {name!r}: this process is in no group; sycl_dnn.distributed "
+            "trains in groups"
+        )
+
+
+class distributed(metaclass=_Distributed):  # noqa: N801 - torch's name
     """``torch.distributed`` for code that checks it; ``sycl_dnn.distributed`` trains in groups."""
 
     @staticmethod

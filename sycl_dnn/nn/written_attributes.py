@@ -13,6 +13,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from sycl_dnn.call.attribute_changes import ReadFirst
 from sycl_dnn.nn import kept_contents, module_tree
 from sycl_dnn.nn.container_contents import copied
 from sycl_dnn.nn.kept_contents import Kept
@@ -65,25 +66,54 @@ class Change(NamedTuple):
         if self.changed is not self.module or not _is_settable(self.value):
             raise self.refusal()
 
+    def check_captured(self) -> None:
+        """Raise NeedsArrays if each call would give the programs of a captured module a new array.
+
+        One that is made for a size is captured like others.
+        """
+        attrs, name = self.module.__dict__, self.name
+        old = attrs["_buffers"].get(name, attrs.get(name))
+        is_given = old is not None and self.group != "_returned"
+        if is_given and old.shape == getattr(self.value, "shape", None):
+            raise NeedsArrays(
+                f"{type(self.module).__name__}.{name}: a compiled function that reads and assigns "
+                "it must be given the module: sycl_dnn.compile(lambda net, x: net(x))"
+            )
+
     def refusal(self) -> NeedsArrays:
         """Return the error of a function that does not run at each call."""
         what = "assigned to" if self.changed is self.module else "changed"
         return NeedsArrays(_refusal(self.module, self.name, what))
 
-    def is_declared(self) -> bool:
-        """Whether compiled functions refuse to read the attribute before they assign it."""
-        return self.name in self.module.__dict__.get("_returned", ())
+    @property
+    def group(self) -> str:
+        """What holds the value: a group of registered names, ``_written`` or ``_returned``."""
+        attrs = self.copy.__dict__ if self.changed is self.module else {}
+        if self.name in attrs.get("_buffers", ()):
+            return "_transient" if self.name in attrs["_transient"] else "_buffers"
+        return "_written" if _is_state(self.module.__dict__, self.name) else "_returned"
 
-    def declare(self) -> Callable[[], None]:
-        """Make compiled functions refuse to read the attribute; return how to undo this."""
+    def is_declared(self) -> bool:
+        """Whether it is known if compiled functions read the attribute before they assign it."""
+        return self.group != "_returned" or self.name in self.module.__dict__.get("_returned", ())
+
+    def declare(self, is_read: bool) -> Callable[[], None]:
+        """Say whether compiled functions read the attribute; return how to undo this.
+
+        They may read arrays and None, which their programs are given.
+        """
         attrs, name = self.module.__dict__, self.name
-        before = {n: attrs[n] for n in (name, "_returned") if n in attrs}
-        attrs["_returned"] = Returned(attrs.get("_returned", {}))
-        attrs["_returned"][name] = attrs.pop(name, None)
+        before = {n: attrs[n] for n in (name, "_returned", "_written") if n in attrs}
+        if is_read and _is_array_or_none(attrs.get(name)):
+            attrs["_written"] = attrs.get("_written", {}) | {name: True}
+        else:
+            attrs["_returned"] = Returned(attrs.get("_returned", {}))
+            attrs["_returned"][name] = attrs.pop(name, None)
         module_tree.form_changed()
 
         def undo() -> None:
-            attrs.pop("_returned")
+            for changed in ("_returned", "_written"):
+                attrs.pop(changed, None)
             attrs.update(before)
             module_tree.form_changed()
 
@@ -97,13 +127,15 @@ class Change(NamedTuple):
     def apply(self, arrays: Iterator[Any]) -> None:
         """Apply the change; ``arrays`` are those of the tensors in the value, in order."""
         value = self._mapped(lambda tensor: handed(next(arrays)))
+        if _registered(self.module, self.name, value, self.group):
+            return
         if self.changed is self.module:
             self.module.__dict__.get("_returned", {}).pop(self.name, None)
             object.__setattr__(self.module, self.name, value)
         else:
             kept_contents.fill(self.changed, value)
         attrs = self.module.__dict__
-        attrs["_written"] = attrs.get("_written", frozenset()) | {self.name}
+        attrs["_written"] = {self.name: False} | attrs.get("_written", {})
         module_tree.form_changed()
 
     def _mapped(self, swap: Callable[[Tensor], Any]) -> Any:
@@ -143,9 +175,35 @@ def _is_settable(value: Any) -> bool:
     return value is None or issubclass(kind, (Tensor, bool, int, float, str))
 
 
-def set_returned(module: Any, part: int, name: str, value: Any) -> None:
+def _is_array_or_none(value: Any) -> bool:
+    return value is None or nested_arguments.is_array(value)
+
+
+def _is_state(attrs: dict[str, Any], name: str) -> bool:
+    """Whether an attribute is an argument and a result of the programs that assign it."""
+    return attrs.get("_written", {}).get(name, False) and _is_array_or_none(attrs.get(name))
+
+
+def _registered(module: Any, name: str, value: Any, group: str) -> bool:
+    """Register a buffer; return whether the group says that the value is one."""
+    if group in ("_buffers", "_transient"):
+        module.register_buffer(name, value, group == "_buffers")
+        return True
+    return False
+
+
+def set_returned(module: Any, part: int, name: str, value: Any, group: str) -> None:
     """Set an attribute of a part of a module that a compiled function assigns, after a call."""
-    attrs = list(module_tree.registered_modules(module))[part].__dict__
+    owner = list(module_tree.registered_modules(module))[part]
+    attrs = owner.__dict__
+    if _registered(owner, name, value, group):
+        return
+    if group == "_written":
+        attrs["_written"] = attrs.get("_written", {}) | {name: True}
+        if attrs.get(name) is None:
+            module_tree.form_changed()
+        attrs[name] = nested_arguments.replaced(value, handed)
+        return
     if name in attrs:
         attrs.pop(name)
         module_tree.form_changed()
@@ -184,12 +242,12 @@ class Watched:
                         attrs[name], lambda value: trace.capture(plain(value))
                     )
 
-    def note(self, module: Any, name: str) -> bool:
+    def note(self, module: Any, name: str, group: str | None) -> bool:
         """Note an assignment; return whether the module is part of the copy."""
         if not any(part is module for part in module_tree.registered_modules(self.copy)):
             return False
         if self.copy is self.original and (id(module), name) not in self._assigned:
-            attrs = module.__dict__
+            attrs = module.__dict__[group] if group else module.__dict__
             self._before.append((attrs, name, attrs.get(name, _ABSENT)))
         self._assigned[id(module), name] = module
         return True
@@ -211,7 +269,7 @@ class Watched:
             return Change(owner, name, pairs.get(id(value), value), value, contents, pairs)
 
         return [
-            *[change(p, n, p, p.__dict__[n]) for (_, n), p in self._assigned.items()],
+            *[change(p, n, p, _assigned(p, n)) for (_, n), p in self._assigned.items()],
             *[change(k.part, k.name, k.value, kept_contents.contents_of(k.value)) for k in changed],
         ]
 
@@ -223,7 +281,8 @@ class Watched:
         for change in self.changes():
             if change.changed is not change.module:
                 raise change.refusal()
-            setattr(change.module, change.name, change.value)
+            if not _registered(change.module, change.name, change.value, change.group):
+                setattr(change.module, change.name, change.value)
 
     def restore(self) -> None:
         """Undo the changes to the module, and to objects that the copy shares with it."""
@@ -233,6 +292,12 @@ class Watched:
         for entry in reversed(self._kept):
             if self._pairs[id(entry.value)] is entry.value:
                 entry.restore()
+
+
+def _assigned(module: Any, name: str) -> Any:
+    """Return the value of an attribute or buffer that a function assigned."""
+    attrs = module.__dict__
+    return attrs["_buffers"].get(name) if name in attrs["_buffers"] else attrs[name]
 
 
 def watch(trace: Any, original: Any, copy: Any, is_captured: bool = False) -> None:
@@ -253,13 +318,13 @@ def runs(module: Any) -> bool:
     return id(module) in getattr(running_trace(), "modules", ())
 
 
-def check_assignment(module: Any, name: str) -> None:
-    """Note an assignment to an attribute while its module is traced.
+def check_assignment(module: Any, name: str, group: str | None = None) -> None:
+    """Note an assignment to an attribute, or in a group of them, while its module is traced.
 
     Raises NeedsArrays if it would happen once, not on each call.
     """
     watched = getattr(running_trace(), "watched", ())
-    if not any(w.note(module, name) for w in watched):
+    if not any(w.note(module, name, group) for w in watched):
         raise NeedsArrays(_refusal(module, name, "assigned to"))
 
 
@@ -291,11 +356,11 @@ def _refusal(module: Any, name: str, what: str) -> str:
 def returned(module: Any, name: str) -> Any:
     """Return an attribute that a compiled function assigned.
 
-    Raises NeedsArrays if a compiled function reads it, before it assigns it again.
+    Raises ReadFirst if a compiled function reads it, before it assigns it again.
     """
     attrs, trace = module.__dict__, running_trace()
     if "_is_traced" in attrs or runs(module) and not trace.is_repeated:
-        raise NeedsArrays(
+        raise ReadFirst(
             f"{type(module).__name__}.{name} must not be read by a compiled function before it is "
             "assigned to; keep state in a buffer (register_buffer)"
         )

@@ -263,6 +263,13 @@ def _new_tensor(
     return functions.tensor(data, dtype=dtype or str(x.dtype), device=device)
 
 
+def _new_of(x: Any, *data: Any) -> Any:
+    if len(data) == 1 and isinstance(data[0], tuple):
+        raise TypeError("new(): a size is x.new_empty(size), and data are x.new_tensor(data)")
+    is_size = all(isinstance(v, int) for v in data)
+    return _new(x, data or (0,), 0, None) if is_size else _new_tensor(x, *data)
+
+
 def _constant(value: float) -> Callable[..., Any]:
     def method(x: Any, *sizes: Any, size: Any = None, dtype: Any = None, **options: Any) -> Any:
         return _new(x, sizes if size is None else (size,), value, dtype)
@@ -370,12 +377,13 @@ ADDED: dict[str, Callable[..., Any]] = {
     "cdouble": _as("complex128"),
     "byte": _as("uint8"), "char": _as("int8"), "short": _as("int16"),
     "is_complex": lambda x: functions.is_complex(x), "is_contiguous": lambda x, **named: True,
-    "long": _as("int64"), "new_empty": _constant(0), "new_full": _new_full,
+    "long": _as("int64"), "new": _new_of, "new_empty": _constant(0), "new_full": _new_full,
     "new_ones": _constant(1), "new_zeros": _constant(0),
     "new_tensor": _new_tensor, "cuda": _itself, "xpu": _itself, "get_device": lambda x: 0,
     "numel": lambda x: math.prod(x.shape), "numpy": lambda x: x.asnumpy(), "permute": _permute,
     "reshape_as": lambda x, other: functions.reshape(x, other.shape),
     "swapdims": _transpose, "to": _to,
+    "tile": lambda x, *dims, **named: functions.tile(x, **named or {"dims": _sizes(dims)}),
     "type": _type, "type_as": lambda x, other: functions.astype(x, other.dtype),
     "unflatten": lambda x, dim, sizes: functions.unflatten(x, dim, sizes),
     "view_as": lambda x, other: viewed(x, (other.shape,)),

@@ -2,6 +2,7 @@
 """Compiled functions assign arrays to attributes of modules, as the code would at each call."""
 
 import copy
+import functools
 import pickle
 
 import dpnp
@@ -11,7 +12,7 @@ from changing_modules import VALUES, Net
 
 import sycl_dnn
 from sycl_dnn import functional as F
-from sycl_dnn import nn
+from sycl_dnn import nn, optim
 
 
 def _keeps(net, y):
@@ -149,8 +150,6 @@ def _scheduled(net, y):
 @pytest.mark.parametrize(
     ("step", "attributes", "words"),
     [
-        (_state, {"state": None}, r"Net\.state must not be read by a compiled function before"),
-        (_state_if_any, {}, r"Net\.state must not be read by a compiled function before"),
         (_counted, {"count": 0}, r"Net\.count must not be read by a compiled function before"),
         (_holding, {}, r"Net\.held must not be assigned to while"),
         (_scheduled, {}, r"Net\.rates must not be assigned to while"),
@@ -166,8 +165,93 @@ def test_changes_that_would_happen_only_once_are_refused(step, attributes, words
     with pytest.raises(TypeError, match="must not be"):
         sycl_dnn.plan(lambda net, x: net(x), net, x)
     assert {name: net.__dict__[name] for name in before} == before
-    assert {*attributes} == {"state", "count", "rates"}.intersection(net.__dict__)
+    assert {*attributes} == {"count", "rates"}.intersection(net.__dict__)
     assert float(net(x)) == 30  # its code runs at each call
+
+
+@pytest.mark.parametrize(("step", "attributes"), [(_state, {"state": None}), (_state_if_any, {})])
+@pytest.mark.parametrize("way", COMPILED)
+def test_an_array_that_is_read_and_assigned_is_a_state(way, step, attributes):
+    compiled, nets = COMPILED[way](), [Net(step, **attributes) for _ in range(2)]
+    sums = [0.0, 0.0]
+    for number in range(1, 5):
+        for i, net in enumerate(nets):
+            values = VALUES * number + i
+            compiled([net] if way == "in a list" else net, dpnp.asarray(values))
+            sums[i] = sums[i] + values * 2
+            np.testing.assert_allclose(net.state.asnumpy(), sums[i])
+    assert compiled.cache_info().misses <= 2  # the first one had no state
+
+
+def test_a_state_follows_the_module_that_an_optimizer_returns():
+    optimizer, values = optim.SGD(0.0), dpnp.asarray(VALUES)
+
+    def step(net, state):
+        _, grads = sycl_dnn.value_and_grad(lambda net: net(values))(net)
+        return optimizer.update(grads, state, net)
+
+    for update in (step, sycl_dnn.compile(step)):
+        net = Net(_state, state=None)
+        state = optimizer.init(net)
+        for number in range(1, 5):
+            before, (net, state) = net, update(net, state)
+            np.testing.assert_allclose(before.state.asnumpy(), number * VALUES * 2)
+            np.testing.assert_allclose(net.state.asnumpy(), number * VALUES * 2)
+
+
+def test_a_state_of_a_captured_module_is_refused():
+    net, x = Net(_state, state=None), dpnp.asarray(VALUES)
+    for compiled in (sycl_dnn.compile(net), sycl_dnn.compile(lambda x: net(x))):
+        net.state = None
+        compiled(x)
+        with pytest.raises(TypeError, match=r"Net\.state: .* must be given the module"):
+            compiled(x)
+        np.testing.assert_allclose(net.state.asnumpy(), VALUES * 2)
+
+
+class Cached(nn.Module):
+    """A forward that makes a mask for its size, in a way of many language models."""
+
+    def __init__(self, way, is_registered):
+        super().__init__()
+        self.linear = nn.Linear(3, 3, bias=False)
+        self.way = way
+        if is_registered:
+            self.register_buffer("mask", None, persistent=way != "transient")
+
+    def forward(self, x):
+        n = x.shape[0]
+        if getattr(self, "mask", None) is None or self.mask.shape[0] < n:
+            mask = F.triu(F.ones(n, n), 1)
+            if self.way == "assigned":
+                self.mask = mask
+            else:
+                self.register_buffer("mask", mask, persistent=self.way != "transient")
+        return (self.mask[:n, :n] @ self.linear(x)).sum()
+
+
+@pytest.mark.parametrize(
+    ("way", "is_registered"),
+    [("assigned", True), ("registered", True), ("registered", False), ("transient", False)],
+)
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda net: net,
+        lambda net: lambda x: sycl_dnn.value_and_grad(lambda net, x: net(x))(net, x)[0],
+        sycl_dnn.compile,
+        lambda net: functools.partial(sycl_dnn.compile(lambda net, x: net(x)), net),
+    ],
+)
+def test_a_forward_may_register_buffers(call, way, is_registered):
+    net = Cached(way, is_registered)
+    weight, call = net.linear.weight.asnumpy(), call(nn.Sequential(net))
+    for n, size in ((3, 3), (2, 3), (5, 5), (3, 5), (5, 5)):
+        x = np.arange(n * 3, dtype="f4").reshape(n, 3)
+        expected = (np.triu(np.ones((n, n)), 1) @ (x @ weight.T)).sum()
+        assert float(call(dpnp.asarray(x))) == pytest.approx(expected, rel=1e-5)
+        assert dict(net.named_buffers())["mask"].shape == (size, size)
+    assert ("mask" in net.state_dict()) == (way != "transient")
 
 
 def test_bind_and_out_are_refused():

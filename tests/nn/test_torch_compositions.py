@@ -364,6 +364,8 @@ def test_names_of_environments_and_shapes():
     assert torch_names.broadcast_shapes((3, 1), (1, 4), (4,)) == (3, 4)
     assert torch_names.get_default_dtype() == torch_names.float32
     assert torch_names.distributed.is_available() is torch_names.distributed.is_initialized()
+    with pytest.raises(AttributeError, match="sycl_dnn.distributed trains in groups"):
+        _ = torch_names.distributed.nn.all_reduce
     torch_names.set_float32_matmul_precision("high")
     text = repr(torch_names.ones(3))
     torch_names.set_printoptions(linewidth=20, profile="long")

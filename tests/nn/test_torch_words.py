@@ -57,6 +57,8 @@ METHODS = [
     "x.view(2, 3, 2, 2).sum(-1)", "x.lerp(end=x * 2, weight=0.5)", "x.hardtanh() if 0 else x",
     "x.ne(0).sum()", "x.count_nonzero() if 0 else x", "x.addcdiv(x, x.abs() + 1, value=2)",
     "x.minimum(other=x * 2)", "x.maximum(x * 2)", "x.sum(dtype=x.dtype)", "x.tile((2, 1, 1))",
+    "x.tile(2, 1, 1)",
+    "x.tile(dims=(2,))", "x.new([1.0, 2.0])", "x.new(2, 3).zero_()", "x.new()",
 ]  # fmt: skip
 
 
