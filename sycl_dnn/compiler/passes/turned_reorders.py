@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from sycl_dnn.lower.step_graph import Graph, Node
 from sycl_dnn.lower.turned_copies import turned_copy
+from sycl_dnn.trace.capabilities import has_avx512
 
 
 def turn_copies(graph: Graph) -> None:
@@ -19,6 +20,10 @@ def _replace_by_kernel(graph: Graph, node: Node) -> None:
         return
     src, dst = node.inputs["src"], node.dst
     if src.shape != dst.shape:
+        return
+    # After a launch, a primitive would wait for its second thread, longer than oneDNN copies.
+    is_fast = src.dtype == dst.dtype == "float32" and has_avx512(graph.trace.engine)
+    if is_fast and any(reader.pd is not None for reader in graph.readers(dst.storage)):
         return
     result, nodes = graph.recorded(lambda: turned_copy(src, dst.desc))
     if result is None:

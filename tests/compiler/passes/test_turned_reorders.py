@@ -4,6 +4,7 @@
 import dpnp
 import numpy as np
 import pytest
+from descriptors import require_isa
 
 import sycl_dnn
 from sycl_dnn import functional as F
@@ -92,6 +93,18 @@ def test_copies_that_are_left_to_onednn(shape, perm, queue):
     turned = _turned(perm)
     np.testing.assert_array_equal(dpnp.asnumpy(turned(x)), a.transpose(perm).ravel())
     assert not _kernels(turned, x)
+
+
+@pytest.mark.parametrize("dtype", [None, "bfloat16"])
+def test_sources_of_primitives_are_turned_only_with_a_conversion(dtype, queue):
+    require_isa("avx512_core_bf16")
+    x, w = (
+        sycl_dnn.asarray(RNG.standard_normal(shape).astype("f4"), sycl_queue=queue)
+        for shape in ((8, 64, 56, 56), (8, 64, 1, 1))
+    )
+    compiled = sycl_dnn.compile(lambda x: F.conv2d(x, w), dtype=dtype)
+    is_turned = any(part.implementation == "opencl" for part in compiled.explain(x).parts)
+    assert is_turned == (dtype == "bfloat16")
 
 
 def test_turned_copies_can_be_switched_off(queue):
