@@ -36,7 +36,8 @@ class ArgumentMarks(OfCaller):
         """
         run, number = value.trace, self.number
         argument = run.given[number]
-        if self.has_gradient and argument.is_float and not run.is_gradient_free:
+        is_leaf = self.has_gradient and argument.is_float and not run.is_constant(number)
+        if is_leaf and not run.is_gradient_free:
             raise TypeError(
                 f"{writer}: an argument of a differentiated function cannot be written to; write "
                 "to a copy (x * 1, x.clone())"
@@ -57,7 +58,7 @@ class InnerArgumentMarks(OfCaller):
         """Raise TypeError."""
         raise TypeError(
             f"{writer}: an argument of a differentiated function cannot be written to inside of a "
-            "traced function; write to a copy (x * 1, x.clone())"
+            "traced function; write to a copy (x * 1, x.clone()), or to a buffer (register_buffer)"
         )
 
 

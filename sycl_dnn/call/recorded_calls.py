@@ -127,6 +127,7 @@ class Recording(RunningFunction):
         #: The point at which the function returned, and the key of its result.
         self._end: Point | None = None
         self._key: Any = None
+        self._arguments: Sequence[Any] = ()
         self._given: list[Any] = []
         #: Whether there are gradients of the next arguments.
         self._has_gradient = False
@@ -141,12 +142,19 @@ class Recording(RunningFunction):
         Those that ``wrt`` numbers, by default all of ``args``, have gradients: as the leaves of
         torch, the function cannot write to them.
         """
-        values = []
+        self._arguments, values = args, []
         for number, value in enumerate(args):
             self._has_gradient = wrt is None or number in wrt
             values.append(nested_arguments.replaced(value, self.argument))
         self._has_gradient = False
         return values, nested_arguments.replaced(list(kwargs.values()), self.argument)
+
+    def is_constant(self, number: int) -> bool:
+        """Whether an array of the call is only a constant of its arguments, such as a buffer."""
+        flat = [tree.flatten(argument) for argument in self._arguments]
+        uses = [(v, c) for vs, s in flat for v, c in zip(vs, tree.constants(s), strict=True)]
+        flags = [is_constant for value, is_constant in uses if value is self._given[number]]
+        return bool(flags) and all(flags)
 
     def argument(self, value: Any, original: Any = None) -> RecordedTensor:
         """Return the value of the next array of the call."""

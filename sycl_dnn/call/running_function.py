@@ -26,7 +26,7 @@ from sycl_dnn.program.executable import Executable
 from sycl_dnn.program.place import place_of
 from sycl_dnn.program.segments import finalized, live_steps
 from sycl_dnn.trace import nested_arguments, policy
-from sycl_dnn.trace.frozen import Seed, argument_of
+from sycl_dnn.trace.frozen import Frozen, Seed, argument_of
 from sycl_dnn.trace.indexing import put, taken
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.torch_methods import overwritten, unspoilt
@@ -77,6 +77,8 @@ class RunningFunction(RecordedRun):
         self._real: list[Any] = []
         self._numbers: dict[int, int] = {}
         self._captured: dict[int, RecordedTensor] = {}
+        #: Arrays that the function has made of numbers, by number of the value.
+        self._made: dict[int, Any] = {}
         #: Modules and the copies that the function runs with: ``changes()`` of their attributes,
         #: and ``restore()`` of what both hold.
         self.watched: list[Any] = []
@@ -300,6 +302,14 @@ class RunningFunction(RecordedRun):
                 self._captured[id(value)] = captured
         return captured
 
+    def made(self, value: Any, is_known: bool) -> RecordedTensor:
+        """Return the value of a new array; ``is_known``: it is made of numbers of the code."""
+        captured = self.capture(value)
+        captured.marks = []  # writes to it change no other
+        if is_known and not hasattr(self, "evaluated"):  # else other calls have other numbers
+            self._made[captured.number] = value
+        return captured
+
     def _captured_as(self, value: Any) -> RecordedTensor:
         return self.logged(self.trace.capture, value)  # type: ignore[no-any-return]
 
@@ -325,10 +335,17 @@ class RunningFunction(RecordedRun):
         steps = live_steps(trace.steps, [finals[0].storage], keeps_collectives=False)
         written = {t.storage for step in steps for t in step.outputs.values()}
         read = {t.storage for step in steps for t in step.inputs.values()} | {finals[0].storage}
-        if any(s.argument is not None or (s.memory is None and s not in written) for s in read):
+        given = [s for s in read if s.argument is not None]
+        made = {self._real[number].storage: array for number, array in self._made.items()}
+        unknown = [s for s in given if s not in made]
+        if unknown or any(s.memory is None and s not in written for s in read - {*given}):
             return None
-        executable = Executable(trace, steps, finals, [])
-        registers = executable.run(self.queue, place_of(self.queue)[1], [], KINDS["device"])
+        executable = Executable(trace, steps, finals, given)
+        arrays = [made[s].get_array() for s in given]
+        registers = executable.run(
+            self.queue, place_of(self.queue)[1], arrays, KINDS["device"],
+            frozen={s.argument: Frozen(made[s]) for s in given},
+        )  # fmt: skip
         _, form = nested_arguments.result_of(real, "a value")
         return form.build(executable.leaves(registers, []))
 
@@ -379,7 +396,7 @@ class RunningFunction(RecordedRun):
         self.is_ended, self.represented = True, {}
         for tensor in self.given:  # marks refer to the modules that hold the tensors
             tensor.marks = []
-        self.seen, self._real, self.calls, self._captured = [], [], [], {}
+        self.seen, self._real, self.calls, self._captured, self._made = [], [], [], {}, {}
         self.origins, self.views, self.fresh = {}, set(), {}
         for watched in reversed(self.watched):
             watched.restore()

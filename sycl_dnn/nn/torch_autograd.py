@@ -16,6 +16,7 @@ from sycl_dnn import functional as F
 from sycl_dnn import tree
 from sycl_dnn.call import jacobians, reverse
 from sycl_dnn.call.custom_gradients import custom_vjp
+from sycl_dnn.call.recorded_tensor import Opaque
 from sycl_dnn.nn.hooks import mapped
 from sycl_dnn.trace import nested_arguments
 from sycl_dnn.trace.cloning import stopped
@@ -46,6 +47,12 @@ class Context:
         self._saved: tuple[Any, ...] = ()
         self._constant: tuple[int, ...] = ()
         self._marked: tuple[Any, ...] = ()
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(
+            f"ctx has no attribute {name!r}: forward keeps arrays, numbers and strings for "
+            "backward; a function to be called again is sycl_dnn.checkpoint(function)(*args)"
+        )
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep arrays for ``backward``, which reads them as ``saved_tensors``."""
@@ -168,7 +175,7 @@ class Function:
         n_args, attributes = kept
         dy, _ = grads_of_all
         ctx = Context()
-        ctx.__dict__.update(attributes)
+        ctx.__dict__.update({n: v for n, v in attributes.items() if not _holds_opaque(v)})
         output_grads = list(dy) if isinstance(dy, tuple) else [dy]
         for i in ctx._constant:
             output_grads[i] = None if output_grads[i] is None else F.zeros_like(output_grads[i])
@@ -178,6 +185,10 @@ class Function:
         while len(grads) > n_args and grads[-1] is None:  # as torch allows
             grads.pop()
         return tuple(grads)
+
+
+def _holds_opaque(value: Any) -> bool:
+    return any(isinstance(leaf, Opaque) for leaf in tree.leaves(value))
 
 
 def _own(x: Tensor) -> Tensor:

@@ -187,8 +187,12 @@ _FACTORIES = frozenset((
 @functools.cache
 def _factory(function: Any) -> Any:
     @functools.wraps(function)
-    def factory(*args: Any, **kwargs: Any) -> Any:
-        return with_methods(function(*args, **kwargs))
+    def factory(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+        result = with_methods(function(*args, **kwargs))
+        if out is None:
+            return result
+        out[...] = result
+        return out
 
     return factory
 

@@ -253,7 +253,7 @@ class _Tree:
 
 
 def _copied(tensor: Any, queue: Any) -> Any:
-    host = tensor.detach().cpu().contiguous()
+    host = tensor.detach().cpu().to_dense().contiguous()
     if str(host.dtype) != "torch.bfloat16":
         host = host.numpy()
     return F.asarray(host, sycl_queue=queue).copy()

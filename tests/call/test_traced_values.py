@@ -492,3 +492,26 @@ def test_traced_values_are_converted_and_stacked(wrap, queue):
     close = np.testing.assert_allclose
     close(wrap(sycl_dnn.grad(converted))(x).asnumpy(), [6 + 1.5 + 1 + 2, 6 + 1.5 + 1 + 4])
     close(wrap(sycl_dnn.grad(constant))(x).asnumpy(), [1.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda x: x[: F.tensor([2, 3])[0]],
+        lambda x: x[: int(F.tensor(2)) + 0],
+        lambda x: x[: (F.tensor([1, 2]) * F.arange(1, 3)).max().item() - 2],
+        lambda x: x * 1 if F.tensor([0, 1]).sum() > 1 else x[:2],
+    ],
+)
+def test_values_of_arrays_made_of_numbers_are_known(read, queue):
+    x = dpnp.asarray([1.0, 2.0, 3.0], dtype="f4", sycl_queue=queue)
+    gradient = sycl_dnn.grad(lambda x: F.sum(read(x)))
+    for wrap in (lambda f: f, sycl_dnn.compile):
+        assert wrap(read)(x).tolist() == [1.0, 2.0]
+        assert wrap(gradient)(x).tolist() == [1.0, 1.0, 0.0]
+
+
+def test_copies_of_captured_arrays_are_not_known():
+    size, x = dpnp.asarray([2]), dpnp.ones(3, dtype="f4")
+    with pytest.raises(TypeError, match="are not known while a function is traced"):
+        sycl_dnn.compile(lambda x: x[: int(F.tensor(size)[0])])(x)

@@ -390,3 +390,23 @@ def test_arrays_made_at_import_have_torch_methods():
     assert TABLE.dim() == 1
     assert TABLE.float().tolist() == [0.25, 0.5]
     assert Net()(_x()).tolist() == (X[:2] * np.array([0.25, 0.5], "f4")).tolist()
+
+
+class Again(th.autograd.Function):
+    """A function of the caller, called again by ``backward``: a checkpoint of old code."""
+
+    @staticmethod
+    def forward(ctx, function, x):
+        ctx.function = function
+        return function(x)
+
+    @staticmethod
+    def backward(ctx, dy):
+        return None, ctx.function(dy)
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, sycl_dnn.compile])
+def test_functions_are_not_kept_for_backward(wrap):
+    compute = wrap(sycl_dnn.grad(lambda x: Again.apply(F.exp, x).sum()))
+    with pytest.raises(AttributeError, match=r"'function': .*sycl_dnn\.checkpoint\(function\)"):
+        compute(F.ones(2))

@@ -360,6 +360,12 @@ def test_devices_have_the_attributes_of_torchs(queue):
     assert net.to(met[-1]).linear.weight.sycl_queue == queue
 
 
+def test_new_arrays_may_be_written_to_another():
+    out = torch_names.LongTensor(3)
+    assert torch_names.arange(0, 3, out=out) is out
+    assert out.tolist() == [0, 1, 2]
+
+
 def test_names_of_environments_and_shapes():
     assert torch_names.broadcast_shapes((3, 1), (1, 4), (4,)) == (3, 4)
     assert torch_names.get_default_dtype() == torch_names.float32

@@ -7,6 +7,7 @@ import pytest
 
 import sycl_dnn
 from sycl_dnn import functional as F
+from sycl_dnn import nn
 from sycl_dnn.nn.key_value_cache import slots_from, write_slots
 
 
@@ -65,3 +66,27 @@ def test_gradients_flow_to_kept_and_new_rows(queue):
     of_cache, of_new = pullback(dpnp.ones(cache.shape, dtype="f4", sycl_queue=queue))
     assert dpnp.asnumpy(of_cache)[0, 0, :, 0].tolist() == [1] * 8 + [0] * 2
     assert dpnp.asnumpy(of_new)[0, 0, :, 0].tolist() == [1, 1, 0, 0]
+
+
+class Cache(nn.Module):
+    """An array that is neither a parameter nor a buffer, whose rows the forward writes."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(3, 3)
+        self.rows = F.zeros(4, 3)
+
+    def forward(self, x, first=0):
+        self.rows[first : first + len(x)] = self.linear(x)
+        return self.rows[: first + len(x)].sum()
+
+
+def test_attributes_that_are_no_parameters_may_be_written_to():
+    net, x = Cache(), dpnp.ones((2, 3), dtype="f4")
+    for first in (0, 2, 0):
+        _, grads = sycl_dnn.value_and_grad(lambda net, x, i=first: net(x, i))(net, x)
+        assert grads.linear.bias.tolist() == [2.0] * 3
+        rows = net.rows[first : first + 2].asnumpy()
+        np.testing.assert_allclose(rows, net.linear(x).asnumpy(), rtol=1e-6)
+    with pytest.raises(TypeError, match="argument of a differentiated function"):
+        sycl_dnn.grad(lambda rows: F.sum(F.relu(rows, inplace=True)))(net.rows)

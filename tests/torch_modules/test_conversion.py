@@ -462,3 +462,19 @@ def test_weight_norm_keeps_its_parametrization():
     result = sycl_dnn.from_torch(net, torch.ones(2, 4))
     assert list(result.state_dict()) == list(net.state_dict())
     close(result(F.ones(2, 4)), net(torch.ones(2, 4)))
+
+
+def test_sparse_buffers_are_dense():
+    class Heads(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = nn.Linear(3, 2)
+            self.register_buffer("heads", torch.eye(3).to_sparse(), persistent=False)
+
+        def forward(self, x):
+            return self.linear(x)
+
+    theirs, x = Heads(), torch.randn(2, 3)
+    net = sycl_dnn.from_torch(theirs, x)
+    close(net(*arrays(x)), theirs(x))
+    close(net.heads, torch.eye(3))

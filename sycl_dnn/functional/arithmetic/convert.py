@@ -28,7 +28,6 @@ from sycl_dnn.trace.module_arrays import in_manner
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.trace_state import running_trace
 from sycl_dnn.trace.values import Tensor
-from sycl_dnn.trace.write_marks import OfCapture
 
 if TYPE_CHECKING:
     from sycl_dnn.trace.frozen import Frozen
@@ -223,15 +222,15 @@ def from_numpy(ndarray: np.ndarray) -> dpnp.ndarray | Array:
     return _as_running_code_expects(asarray(ndarray, sycl_queue=queue))
 
 
-def _as_running_code_expects(array: Any) -> Any:
-    """Return the array as a traced value in a trace, or with torch's methods in an ``__init__``."""
+def _as_running_code_expects(array: Any, is_known: bool = False) -> Any:
+    """Return the array as a traced value in a trace, or with torch's methods in an ``__init__``.
+
+    ``is_known``: whether it is made of Python numbers.
+    """
     trace = running_trace()
     if trace is None:
         return in_manner(array)
-    value = trace.capture(array)
-    if isinstance(getattr(value, "marks", None), OfCapture):
-        value.marks = []  # a new array: writes to it change no other
-    return value
+    return trace.made(array, is_known) if hasattr(trace, "made") else trace.capture(array)
 
 
 #: Dtypes of arrays of Python numbers, by NumPy's dtype.
@@ -272,8 +271,9 @@ def tensor(
         trace = running_trace()
         here = trace is not None and device is None
         place["sycl_queue"] = trace.queue if here else default_queue(device)
-    if not hasattr(data, "shape"):
+    is_known = not hasattr(data, "shape")
+    if is_known:
         data = np.asarray(data)
         dtype = dtype or _OF_PYTHON.get(data.dtype.name, data.dtype.name)
     result = asarray(data, dtype, **place)
-    return _as_running_code_expects(result.copy() if result is data else result)
+    return _as_running_code_expects(result.copy() if result is data else result, is_known)
