@@ -52,7 +52,6 @@ _LINES: dict[str, dict[str, str]] = {
         "load_state_dict": "the scale is a tree: scale = sycl_dnn.load(path)",
     },
     "optim": {
-        "lr_scheduler": "a schedule is the rate: " + _SCHEDULE.format("cosine(1e-3, 100)"),
         "swa_utils": "average = optim.EMA(0.999); mean = average.init(net); mean = "
         "average.update(mean, net), or optim.SWA",
         "SparseAdam": "gradients are dense here: optim.Adam(1e-3), or optim.SGD",
@@ -109,6 +108,31 @@ _LINES: dict[str, dict[str, str]] = {
     },
     "module": {"zero_grad": f"gradients are new values at each call: {_STEP}"},
     "torch": {
+        **dict.fromkeys(
+            ("DistributedSampler", "distributed", "multiprocessing"),
+            "sycl_dnn.distributed trains in several processes (docs/distributed.md)",
+        ),
+        **dict.fromkeys(
+            ("detect_anomaly", "set_detect_anomaly"), "with sycl_dnn.debug_nans(): ..."
+        ),
+        **dict.fromkeys(
+            ("set_default_device", "set_default_tensor_type"),
+            "arrays are float32, on sycl_dnn.default_queue(): dtype= and device= choose others",
+        ),
+        **dict.fromkeys(
+            ("get_num_threads", "set_num_threads"),
+            "leave it out: taskset -c 0-7 python ... limits the cores of a CPU",
+        ),
+        "GradScaler": "scaler = optim.GradScaler(); scale = scaler.init()",
+        "backward": f"gradients are values here: {_GRADIENTS}",
+        "export": "sycl_dnn.onnx.export writes ONNX files, and sycl_dnn.from_torch converts",
+        "fx": "modules are not rewritten: register_forward_hook, or another forward",
+        "is_grad_enabled": f"leave it out; gradients are values here: {_GRADIENTS}",
+        "onnx": "sycl_dnn.onnx.export",
+        "profiler": "with sycl_dnn.profile() as profile: ...",
+        "quantization": "sycl_dnn.quantize",
+        "tensorboard": "import SummaryWriter from the package tensorboardX",
+        "trace": "@sycl_dnn.compile",
         **dict.fromkeys(("sparse", "sparse_coo_tensor", "sparse_csr_tensor"), _DENSE),
         "as_strided": "arrays share no storage that strides could read: x.unfold, F.narrow, "
         "F.diagonal, F.take of flat indices",

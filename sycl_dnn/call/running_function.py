@@ -344,7 +344,7 @@ class RunningFunction(RecordedRun):
         arrays = [made[s].get_array() for s in given]
         registers = executable.run(
             self.queue, place_of(self.queue)[1], arrays, KINDS["device"],
-            frozen={s.argument: Frozen(made[s]) for s in given},
+            frozen={n: Frozen(made[s]) for s in given if (n := s.argument) is not None},
         )  # fmt: skip
         _, form = nested_arguments.result_of(real, "a value")
         return form.build(executable.leaves(registers, []))

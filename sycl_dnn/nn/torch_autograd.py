@@ -12,8 +12,8 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from sycl_dnn import _torch_habits, tree
 from sycl_dnn import functional as F
-from sycl_dnn import tree
 from sycl_dnn.call import jacobians, reverse
 from sycl_dnn.call.custom_gradients import custom_vjp
 from sycl_dnn.call.recorded_tensor import Opaque
@@ -224,6 +224,10 @@ def _written(
         if place is not None:
             results[place] = written
     return tuple(results) if isinstance(result, tuple) else results[0]
+
+
+def __getattr__(name: str) -> Any:
+    raise _torch_habits.missing("torch", "torch_names.autograd", name)
 
 
 def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:

@@ -12,10 +12,26 @@ from types import SimpleNamespace
 from typing import Any
 
 import sycl_dnn
+from sycl_dnn import _torch_habits
 from sycl_dnn.nn import torch_data, torch_packages
 from sycl_dnn.trace.module_arrays import plain, with_methods
 
 Generator = torch_data.Generator
+
+
+class _Refusing:
+    """Refuses unknown names with what to write instead."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise _torch_habits.missing("torch", "torch_names", name)
+
+
+class _Names(_Refusing, SimpleNamespace):
+    """Names of a package of torch's."""
+
+
+class _NamesOfClass(_Refusing, type):
+    """The class of classes that are such packages."""
 
 
 def _nothing(*args: Any, **kwargs: Any) -> None:
@@ -34,7 +50,16 @@ def autocast(
     return sycl_dnn.autocast(str(dtype), enabled)
 
 
-class amp:  # noqa: N801 - torch's name
+def compile(
+    model: Any = None, *, fullgraph: bool = False, dynamic: bool | None = None,
+    backend: Any = "inductor", mode: str | None = None, disable: bool = False, **options: Any,
+) -> Any:  # fmt: skip
+    """Return ``sycl_dnn.compile`` of a function, with its options; torch's change nothing here."""
+    compiled = (lambda function: function) if disable else sycl_dnn.compile(**options)
+    return compiled if model is None else compiled(model)
+
+
+class amp(metaclass=_NamesOfClass):  # noqa: N801 - torch's name
     """``torch.amp``."""
 
     autocast = staticmethod(autocast)
@@ -46,10 +71,10 @@ def _autocast_of(name: str) -> SimpleNamespace:
     def of_device(enabled: bool = True, dtype: Any = "float16", cache_enabled: bool = True) -> Any:
         return autocast(name, dtype, enabled, cache_enabled)
 
-    return SimpleNamespace(autocast=of_device, custom_fwd=_custom, custom_bwd=_custom)
+    return _Names(autocast=of_device, custom_fwd=_custom, custom_bwd=_custom)
 
 
-class _Devices(SimpleNamespace):
+class _Devices(_Names):
     """Queries of scripts about a kind of device, and settings without effect here."""
 
     def __init__(self, name: str, is_available: Any) -> None:
@@ -63,7 +88,7 @@ class _Devices(SimpleNamespace):
     def __getattr__(self, name: str) -> Any:
         if name.endswith("Tensor") and not name.startswith("_"):  # as in ``cuda.FloatTensor``
             return getattr(sycl_dnn.nn.torch_names, name)
-        raise AttributeError(f"torch_names has no {name!r} for a device")
+        return super().__getattr__(name)
 
 
 def _has_gpu() -> bool:
@@ -73,7 +98,7 @@ def _has_gpu() -> bool:
 #: Kinds of devices: a GPU here is torch's ``xpu``, and arrays are on the device of their queue.
 cuda, mps = _Devices("cuda", lambda: False), _Devices("mps", lambda: False)
 xpu = _Devices("xpu", _has_gpu)
-accelerator = SimpleNamespace(
+accelerator = _Names(
     is_available=_has_gpu,
     current_accelerator=lambda check_available=False: (
         sycl_dnn.nn.torch_names.device("xpu") if _has_gpu() else None
@@ -135,7 +160,7 @@ _pytree = SimpleNamespace(
     tree_unflatten=lambda leaves, treespec: sycl_dnn.tree.unflatten(treespec, leaves),
 )
 #: All devices share one random-number state.
-utils = SimpleNamespace(
+utils = _Names(
     _pytree=_pytree, data=torch_data,
     checkpoint=SimpleNamespace(
         checkpoint=_checkpoint, get_device_states=lambda *args: ([], []),
@@ -176,10 +201,8 @@ class _Distributed(type):
     def __getattr__(cls, name: str) -> Any:
         if name == "nn":  # its functions, too, are called in groups only
             return cls
-        raise AttributeError(
-            f"distributed has no {name!r}: this process is in no group; sycl_dnn.distributed "
-            "trains in groups"
-        )
+        hint = _torch_habits.hint("torch", "distributed")
+        raise AttributeError(f"torch_names.distributed has no {name!r}{hint}")
 
 
 class distributed(metaclass=_Distributed):  # noqa: N801 - torch's name

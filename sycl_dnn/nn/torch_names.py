@@ -57,12 +57,12 @@ _DTYPES = {
 }  # fmt: skip
 #: Names of ``sycl_dnn`` that mean the same in torch.
 _BLOCKS = (
-    "compile", "enable_grad", "get_rng_state", "inference_mode", "manual_seed", "no_grad", "optim",
+    "enable_grad", "get_rng_state", "inference_mode", "manual_seed", "no_grad", "optim",
     "set_grad_enabled", "set_rng_state",
 )  # fmt: skip
 
 
-class jit:  # noqa: N801 - torch's name
+class jit(metaclass=torch_environment._NamesOfClass):  # noqa: N801 - torch's name
     """TorchScript decorators, which return the function unchanged."""
 
     @staticmethod

@@ -56,4 +56,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "lr_scheduler":  # whose names are refused one by one
+        return schedules
     raise _torch_habits.missing("optim", "sycl_dnn.optim", name)

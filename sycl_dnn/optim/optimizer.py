@@ -306,8 +306,9 @@ class Optimizer(OptionAttributes):
             lent_arrays.replace(module, module_tree.flatten(result)[0])
 
     def state_of(self, module: Any) -> State:
-        """Return the state that ``step`` keeps for a module."""
-        return _states.setdefault(self, weakref.WeakKeyDictionary())[module]
+        """Return the state that ``step`` keeps for a module, before a step the initial one."""
+        states = _states.setdefault(self, weakref.WeakKeyDictionary())
+        return states[module] if module in states else self.init(module)
 
     def load_state(self, module: Any, state: State) -> None:
         """Continue from a state, such as one read from a file."""

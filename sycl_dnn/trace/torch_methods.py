@@ -399,7 +399,7 @@ def adjoint(input: Any) -> Any:
 
 #: Attributes that dpnp's arrays lack.
 FACTS: dict[str, Callable[..., Any]] = {
-    "H": adjoint, "mH": adjoint, "grad_fn": lambda x: None,
+    "H": adjoint, "mH": adjoint, "grad": lambda x: None, "grad_fn": lambda x: None,
     "is_cuda": lambda x: x.sycl_device.is_gpu, "is_sparse": lambda x: False,
     "is_xpu": lambda x: x.sycl_device.is_gpu, "layout": lambda x: "strided",
     "mT": lambda x: functions.transpose(x, -2, -1),

@@ -366,11 +366,21 @@ def test_new_arrays_may_be_written_to_another():
     assert out.tolist() == [0, 1, 2]
 
 
+def test_options_of_torchs_compile_change_nothing():
+    net, x = nn.Linear(3, 2), F.ones(2, 3)
+    for compiled in (
+        torch_names.compile(net, mode="max-autotune", fullgraph=True),
+        torch_names.compile(dynamic=False, backend="inductor")(net),
+        torch_names.compile(net, disable=True),
+    ):
+        assert compiled(x).tolist() == net(x).tolist()
+
+
 def test_names_of_environments_and_shapes():
     assert torch_names.broadcast_shapes((3, 1), (1, 4), (4,)) == (3, 4)
     assert torch_names.get_default_dtype() == torch_names.float32
     assert torch_names.distributed.is_available() is torch_names.distributed.is_initialized()
-    with pytest.raises(AttributeError, match="sycl_dnn.distributed trains in groups"):
+    with pytest.raises(AttributeError, match="sycl_dnn.distributed trains in several"):
         _ = torch_names.distributed.nn.all_reduce
     torch_names.set_float32_matmul_precision("high")
     text = repr(torch_names.ones(3))
@@ -393,7 +403,7 @@ def test_another_default_dtype_is_refused():
 
 def test_facts_of_arrays_outside_of_forwards():
     x = torch_names.tensor(A)
-    assert (x.layout, x.is_sparse, x.grad_fn) == ("strided", False, None)
+    assert (x.layout, x.is_sparse, x.grad, x.grad_fn) == ("strided", False, None, None)
     np.testing.assert_array_equal(x.mH.asnumpy(), A.T)
 
 

@@ -337,6 +337,7 @@ def test_frozen_parameters_do_not_change_and_have_no_state():
     opt.step(net, grads)
     assert net[0].weight is before
     assert float(opt.state_of(net)["step"]) == 1
+    assert float(optim.Adam().state_of(net)["step"]) == 0
 
 
 def test_bfloat16_parameters_with_master_weights_follow_float32():
