@@ -247,8 +247,9 @@ def put(x: Any, key: Any, value: Any) -> Any:
             return clone_of(x)
         value = functions.full_like(x[(0,) * x.ndim], value)
     value = functions.astype(value, x.dtype)
-    if len(items) == 1 and _is_mask(items[0]) and isinstance(items[0], Tensor) and not value.ndim:
-        mask = items[0]
+    mask = items[0]
+    is_mask = len(items) == 1 and _is_mask(mask) and isinstance(mask, Tensor)
+    if is_mask and _is_row(value.shape, x.shape[mask.ndim :]):  # the same for all true elements
         _check_masks(x.shape, items)
         mask = functions.reshape(mask, (*mask.shape, *(1,) * (x.ndim - mask.ndim)))
         return functions.where(mask, value, x)
@@ -258,6 +259,11 @@ def put(x: Any, key: Any, value: Any) -> Any:
     flat = functions.reshape(x, (x.size,))
     updated = functions.index_put(flat, [functions.reshape(places, (places.size,))], values)
     return functions.reshape(updated, x.shape)
+
+
+def _is_row(shape: tuple[int, ...], tail: tuple[int, ...]) -> bool:
+    pairs = zip(reversed(shape), reversed(tail), strict=False)
+    return len(shape) <= len(tail) and all(a in (1, b) for a, b in pairs)
 
 
 def numbers_of(x: Any) -> Any:

@@ -511,6 +511,23 @@ def test_values_of_arrays_made_of_numbers_are_known(read, queue):
         assert wrap(gradient)(x).tolist() == [1.0, 1.0, 0.0]
 
 
+@pytest.mark.parametrize("wrap", [lambda f: f, sycl_dnn.compile])
+def test_rows_are_assigned_where_a_mask_is_true(wrap, queue):
+    x = dpnp.asarray([[1.0, -1.0, 0.0], [-1.0, -2.0, -3.0]], dtype="f4", sycl_queue=queue)
+    row = dpnp.asarray([7.0, 8.0, 9.0], dtype="f4", sycl_queue=queue)
+
+    def assigned(x, row):
+        y = x * 2
+        y[(x > 0).any(1)] = row
+        return y
+
+    assert wrap(assigned)(x, row).tolist() == [[7.0, 8.0, 9.0], [-2.0, -4.0, -6.0]]
+    gradient = sycl_dnn.grad(lambda x, row: F.sum(assigned(x, row) * row), (0, 1))
+    dx, drow = wrap(gradient)(x, row)
+    assert dx.tolist() == [[0.0] * 3, [14.0, 16.0, 18.0]]
+    assert drow.tolist() == [12.0, 12.0, 12.0]
+
+
 def test_copies_of_captured_arrays_are_not_known():
     size, x = dpnp.asarray([2]), dpnp.ones(3, dtype="f4")
     with pytest.raises(TypeError, match="are not known while a function is traced"):

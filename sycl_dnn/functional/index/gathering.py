@@ -311,13 +311,22 @@ def scatter_add(input: Tensor, dim: int, index: dpnp.ndarray, src: Tensor) -> Te
 
 
 def _masked(x: Tensor, mask: Tensor, values: Any, accumulate: bool) -> Any:
-    shape = mask.shape + (1,) * (x.ndim - mask.ndim)
-    if mask.shape != x.shape[: mask.ndim] or values.size != 1 or accumulate:
+    tail = x.shape[mask.ndim :]
+    rows = values.shape[: max(values.ndim - len(tail), 0)]
+    if mask.shape != x.shape[: mask.ndim] or len(rows) > 1 or not broadcasts_to(
+        values.shape, (*rows, *tail)
+    ):  # fmt: skip
         raise ValueError(
-            "index_put: a mask must have the first axes of input, and values one element without "
-            f"accumulate, got shapes {mask.shape} and {values.shape}"
+            "index_put: a mask must have the first axes of input, and values must broadcast to its "
+            f"elements and the other axes, got shapes {mask.shape} and {values.shape}"
         )
-    return where(reshape(mask, shape), reshape(values, ()), x)
+    if rows and rows[0] != 1:  # the k-th row is for the k-th true element
+        places = F.clamp(F.cumsum(reshape(mask, (-1,)), 0) - 1, min=0)
+        values = reshape(F.index_select(values, 0, places), (*mask.shape, *values.shape[1:]))
+    elif rows:
+        values = reshape(values, values.shape[1:])
+    mask = reshape(mask, (*mask.shape, *(1,) * len(tail)))
+    return where(mask, F.add(x, values) if accumulate else values, x)
 
 
 @operation
@@ -335,7 +344,8 @@ def index_put(
         and None selects a whole axis. Alternatively one bool array over the leading axes of
         ``input``.
     values : array
-        Same dtype as ``input``; broadcasts to ``input[indices]``. One element for a bool array.
+        Same dtype as ``input``; broadcasts to ``input[indices]``. Of a bool array the number of
+        true elements is not compared with its rows: those that lack one become NaN (integers 0).
     accumulate : bool
         Whether to add values for the same element; if not, an unspecified one is written.
 

@@ -3,6 +3,7 @@
 
 import dpnp
 import numpy as np
+import pytest
 from functional.case import Case, Spec
 from functional.checks import checked
 from functional.named import of_words
@@ -87,6 +88,36 @@ def test_masks_take_one_value(queue):
     zero = dpnp.zeros(1, dtype="f4", sycl_queue=queue)
     np.testing.assert_array_equal(F.index_put(x, (x > 2,), zero).asnumpy(), [[1, 2], [0, 0]])
     np.testing.assert_array_equal(F.index_put(x, (x[:, 0] > 2,), zero).asnumpy(), [[1, 2], [0, 0]])
+
+
+@pytest.mark.parametrize("values", [(2, 3), (3,), (1, 3), (2, 1), ()])
+@pytest.mark.parametrize("accumulate", [False, True])
+@pytest.mark.parametrize("wrap", [lambda f: f, sycl_dnn.compile])
+def test_masks_take_a_row_for_each_true_element(values, accumulate, wrap, queue):
+    x = np.arange(12, dtype="f4").reshape(2, 2, 3)
+    mask, rows = np.array([[True, False], [False, True]]), 1 + np.ones(values, "f4").cumsum()
+    rows = rows.reshape(values).astype("f4")
+    expected, grads = x.copy(), np.where(mask[..., None], float(accumulate), 1.0) * np.ones_like(x)
+    expected[mask] = (x[mask] if accumulate else 0) + rows
+    x, mask, rows = (dpnp.asarray(a, sycl_queue=queue) for a in (x, mask, rows))
+
+    def put(x, rows):
+        return F.index_put(x, (mask,), rows, accumulate)
+
+    np.testing.assert_array_equal(wrap(put)(x, rows).asnumpy(), expected)
+    dx, drows = wrap(sycl_dnn.grad(lambda x, rows: F.sum(put(x, rows)), (0, 1)))(x, rows)
+    np.testing.assert_array_equal(dx.asnumpy(), grads)
+    np.testing.assert_array_equal(drows.asnumpy(), np.full(values, 6 / max(rows.size, 1)))
+
+
+def test_masks_with_a_row_too_few_write_nan(queue):
+    mask = dpnp.asarray([True, True, True], sycl_queue=queue)
+    found = F.index_put(
+        F.zeros(3, device=queue), (mask,), dpnp.ones(2, dtype="f4", sycl_queue=queue)
+    )
+    np.testing.assert_array_equal(found.asnumpy(), [1, 1, np.nan])
+    with pytest.raises(ValueError, match="must broadcast to its elements"):
+        F.index_put(F.zeros(3, device=queue), (mask,), F.ones(3, 2, device=queue))
 
 
 def test_negative_indices_of_take_along_dim_count_from_the_end(queue):
