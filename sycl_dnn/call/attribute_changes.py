@@ -114,15 +114,18 @@ class Undeclared(BaseException):
         super().__init__("a compiled function assigns attributes")
         self._changes = changes
 
-    def retried(self, call: Callable[[], Any]) -> Any:
+    def retried(self, call: Callable[[], Any], keeps_states: bool) -> Any:
         """Return ``call()``, in which functions are traced that do not read the attributes.
 
-        Where they do, those that hold arrays or None are arguments and results of its program.
+        Where they do, those that hold arrays or None are arguments and results of its program, if
+        it ``keeps_states``.
         """
         try:
             with self._declared(False):
                 return call()
         except ReadFirst:
+            if not keeps_states:
+                raise
             with self._declared(True):
                 return call()
 

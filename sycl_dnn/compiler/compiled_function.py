@@ -82,7 +82,8 @@ class Compiled(Programs, Generic[P, R]):
                 raise
             plan = None
         except Undeclared as attributes:
-            return attributes.retried(lambda: self(*args, out=out, **kwargs))
+            repeat = lambda: self(*args, out=out, **kwargs)  # noqa: E731
+            return attributes.retried(repeat, self.keeps_states)
         if not isinstance(plan, Lowered):
             eager_result = self.subject(*args, **kwargs)
             return eager_result if out is None else written(self.__name__, eager_result, out)

@@ -38,6 +38,9 @@ __all__ = ["Programs"]
 class Programs:
     """A function and its compiled programs; ``Compiled`` runs it."""
 
+    #: Whether it may read attributes of modules that it assigns.
+    keeps_states = True
+
     def __init__(
         self,
         function: Callable[..., Any],
@@ -128,7 +131,7 @@ class Programs:
         try:
             return self._plan_for(key, placed, args, kwargs)
         except Undeclared as attributes:
-            return attributes.retried(lambda: self._plan(args, kwargs))
+            return attributes.retried(lambda: self._plan(args, kwargs), self.keeps_states)
 
     def _plan_for(self, key: Any, placed: PlacedCall, args: Any, kwargs: Any) -> Any:
         """Return the program for a call; a donating one if its arrays may be overwritten."""

@@ -15,6 +15,7 @@ from sycl_dnn import tree
 from sycl_dnn.io import npz_format, safetensors_format, torch_format
 from sycl_dnn.io.host_arrays import PLAIN, Stored, on_device, on_host
 from sycl_dnn.nn.module import Module
+from sycl_dnn.nn.module_form import Form
 from sycl_dnn.trace import nested_arguments
 
 #: The module that handles each suffix.
@@ -150,7 +151,18 @@ def _taken_apart(value: Any) -> tuple[dict[str, Stored], dict[str, Any]]:
 def _leaves(value: Any) -> list[tuple[str, Any]]:
     if isinstance(value, Module):
         return list(value.state_dict().items())
-    return list(zip(tree.names(value), tree.leaves(value), strict=True))
+    leaves, structure = tree.flatten(value)
+    rows = zip(tree.names(value), leaves, _are_saved(structure), strict=True)
+    return [(name, leaf) for name, leaf, is_saved in rows if is_saved]
+
+
+def _are_saved(structure: tree.Structure) -> list[bool]:
+    """Return for each leaf whether it is in files: state dicts lack some arrays of modules."""
+    if isinstance(structure.aux, Form):
+        return [n not in structure.aux.unsaved for n in range(len(structure.aux.names))]
+    if structure.is_leaf:
+        return [True]
+    return [flag for child in structure.children for flag in _are_saved(child)]
 
 
 @contextlib.contextmanager
@@ -179,16 +191,20 @@ def _filled(
         into.load_state_dict({n: on_device(s, queue) for n, s in stored.items()})
         return into
     leaves, structure = tree.flatten(into)
-    names = tree.names(into)
+    names, saved = tree.names(into), _are_saved(structure)
     stored_names = set(stored) | set(plain)
+    expected = [name for name, is_saved in zip(names, saved, strict=True) if is_saved]
     missing, unexpected = (
-        [n for n in names if n not in stored_names],
-        sorted(stored_names - set(names)),
+        [n for n in expected if n not in stored_names],
+        sorted(stored_names - set(expected)),
     )
     if missing or unexpected:
         raise ValueError(f"load: {path} lacks {missing} and has {unexpected} in addition")
     filled = []
-    for name, leaf in zip(names, leaves, strict=True):
+    for name, leaf, is_saved in zip(names, leaves, saved, strict=True):
+        if not is_saved:
+            filled.append(leaf)
+            continue
         if not nested_arguments.is_array(leaf):
             if name not in plain:
                 raise ValueError(f"load: {name} must be a number or string in {path}, got an array")

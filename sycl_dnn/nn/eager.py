@@ -63,7 +63,9 @@ class _Program:
     """The program of a module; its ``forward`` runs at each call if it needs arrays."""
 
     def __init__(self, form: Any) -> None:
-        self._compiled: Callable[..., Any] | None = None if form.is_written else compile(forward)
+        self._compiled: Any = None if form.is_written else compile(forward)
+        if self._compiled is not None:  # else the code runs at each call
+            self._compiled.keeps_states = False
 
     def __call__(self, module: Any, *args: Any, **kwargs: Any) -> Any:
         if self._compiled is not None:

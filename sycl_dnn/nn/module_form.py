@@ -59,7 +59,7 @@ class Form:
     __slots__ = (
         "_hash", "_sycl_dnn_serial", "attributes", "constants", "has_assigned", "held",
         "holds_nothing", "is_opaque", "is_simple", "is_written", "key", "names", "nodes", "places",
-        "root", "trainable",
+        "root", "trainable", "unsaved",
     )  # fmt: skip
 
     def __init__(self, walk: Any) -> None:
@@ -92,6 +92,10 @@ class Form:
         self.holds_nothing = False
         #: Of a simple form: number of the module, group and name of each leaf.
         self.places = _places(self.nodes) if self.is_simple else []
+        #: Leaves that files lack: buffers that state dicts lack, and states of compiled functions.
+        self.unsaved = walk.states.union(
+            node.buffers[name] for node in self.nodes for name in node.transient & {*node.buffers}
+        )
         self._hash = hash((self.key, self.constants))
         #: A unique number that identifies the form in ``_core.CallTable``.
         self._sycl_dnn_serial = next(_SERIALS)

@@ -96,6 +96,8 @@ class _Walk:
         self.nodes: list[Any] = []
         self.held: list[Any] = []
         self.held_leaves: set[int] = set()
+        #: Leaves that are states of compiled functions.
+        self.states: set[int] = set()
         #: Whether the form remains valid until an attribute is set or a container changes.
         self.is_lasting = True
         #: Whether a forward assigns attributes.
@@ -176,8 +178,8 @@ class _Walk:
         for name, value in attrs.items():
             if name in OWN:
                 continue
-            is_written = name in attrs.get("_written", ())
-            encode = self._written if is_written else self._encoded
+            is_state = attrs.get("_written", {}).get(name)
+            encode = self._encoded if is_state is None else self._written
             token, maker = encode(attrs, name, value, f"{path}.{name}")
             tokens.append((name, token))
             if maker is None:
@@ -187,11 +189,17 @@ class _Walk:
         return fixed, makers, tokens
 
     def _written(self, owner: Any, name: str, value: Any, path: str) -> tuple[Any, Maker | None]:
-        """Encode an attribute that a forward assigns: an array is a leaf, others are guarded."""
+        """Encode an attribute that a forward assigns: not part of the form, but guarded.
+
+        The states of compiled functions are leaves, as are values inside of a trace.
+        """
         self.is_lasting, self.is_written = False, True
-        is_array = nested_arguments.is_array(value) or isinstance(value, Tensor)
-        if is_array or held_objects.reaches(value, self._member_ids(), path, {}):
-            return self._encoded(owner, name, value, path)
+        is_leaf = owner["_written"][name] or isinstance(value, Tensor)
+        if is_leaf or held_objects.reaches(value, self._member_ids(), path, {}):
+            before = len(self.leaves)
+            result = self._encoded(owner, name, value, path)
+            self.states.update(range(before, len(self.leaves)))
+            return result
         self.held.append(value)
         return "written", lambda copies: copied(value)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from sycl_dnn import functional as F
 from sycl_dnn import tree
-from sycl_dnn.nn.utils.gradient_clipping import gradient_arrays
+from sycl_dnn.nn.utils.gradient_clipping import checked_gradients
 
 
 def accumulate(grads: Any, more: Any, *, weight: float | Any = 1.0) -> Any:
@@ -53,7 +53,7 @@ def accumulate(grads: Any, more: Any, *, weight: float | Any = 1.0) -> Any:
     for argument, gradients in (("grads", grads), ("more", more)):
         name = f"accumulate: {argument}"
         leaves = tree.matched(structure, gradients, name, none_fills=True)
-        pairs.append(gradient_arrays(name, tree.unflatten(structure, leaves), _is_none))
+        pairs.append(checked_gradients(name, leaves, structure, lambda: names))
     rows = zip(names, *pairs, strict=True)
     return tree.unflatten(structure, [_added(*row, weight=weight) for row in rows])
 

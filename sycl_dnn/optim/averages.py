@@ -173,10 +173,17 @@ def _next(
     mixed: Callable[[list[Any], list[Any], Any], list[Any]], share: Any,
 ) -> Any:  # fmt: skip
     """Return the next average: ``mixed`` of averaged leaves, others from ``params``."""
-    old, structure = tree.flatten(average)
-    result = tree.matched(structure, params, f"{name}.update: params")
+    # A forward may have given the module another array since, or taken one away.
+    larger = max((average, params), key=lambda values: len(tree.leaves(values)))
+    structure = tree.flatten(larger)[1]
+    old, result = (
+        tree.matched(structure, values, f"{name}.update: {argument}", none_fills=True)
+        for argument, values in (("average", average), ("params", params))
+    )
     flags = _averaged(structure, use_buffers)
     indices = [n for n, a in enumerate(old) if flags[n] and _is_float(a)]
+    if any(result[n] is None for n in indices):
+        raise ValueError(f"{name}.update: params must have all arrays of the average")
     if indices:
         mixed_arrays = mixed([old[n] for n in indices], [result[n] for n in indices], share)
         for n, array in zip(indices, mixed_arrays, strict=True):

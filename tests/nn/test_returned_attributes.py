@@ -254,6 +254,40 @@ def test_a_forward_may_register_buffers(call, way, is_registered):
     assert ("mask" in net.state_dict()) == (way != "transient")
 
 
+@pytest.mark.parametrize("way", ["called", "compiled", "registered"])
+def test_what_a_forward_caches_is_no_part_of_files_averages_and_sums(way, tmp_path):
+    class Masked(Net):
+        def forward(self, x):
+            if self.mask is None:
+                mask = F.full((3,), 2.0)
+                if way == "registered":
+                    self.register_buffer("mask", mask, persistent=False)
+                else:
+                    self.mask = mask
+            return (x * self.weight * self.mask).sum()
+
+    def made():
+        return Masked(None, mask=None)
+
+    net, x = made(), dpnp.asarray(VALUES)
+    ema, path = optim.EMA(0.5), tmp_path / "run.npz"
+    average = ema.init(net)
+    (sycl_dnn.compile(lambda net, x: net(x)) if way == "compiled" else lambda net, x: net(x))(
+        net, x
+    )
+    assert net.mask.tolist() == [2.0] * 3
+    average = ema.update(average, net)
+    assert average.weight.tolist() == [2.0] * 3
+    grads = sycl_dnn.grad(lambda net: net(x))(net)
+    sums = optim.accumulate(optim.accumulate(None, grads), grads)
+    np.testing.assert_allclose(sums.weight.asnumpy(), 4 * VALUES.sum(0))
+    for saved, into in ((net, made()), (made(), net)):
+        sycl_dnn.save_checkpoint(path, net=saved)
+        found = sycl_dnn.load_checkpoint(path, net=into)["net"]
+        assert (found.mask is None) == (into.mask is None)
+        assert float(found(x)) == float(net(x))
+
+
 def test_bind_and_out_are_refused():
     net, x = Net(_keeps), dpnp.asarray(VALUES)
     compiled = sycl_dnn.compile(lambda x: net(x))

@@ -35,6 +35,13 @@ def gradient_arrays(
     gradients.
     """
     leaves, structure = tree.flatten(grads, is_leaf)
+    return checked_gradients(name, leaves, structure, lambda: tree.names(grads, is_leaf))
+
+
+def checked_gradients(
+    name: str, leaves: list[Any], structure: tree.Structure, names: Callable[[], list[str]]
+) -> list[Any]:
+    """Do as ``gradient_arrays`` with the leaves of a tree; ``names()`` are theirs."""
     gradients: list[Any] = []
     for number, (g, is_constant) in enumerate(zip(leaves, tree.constants(structure), strict=True)):
         if getattr(g, "is_parameter", False):
@@ -46,7 +53,7 @@ def gradient_arrays(
         elif dtypes.is_float(str(g.dtype)):
             gradients.append(g)
         else:
-            path = tree.names(grads, is_leaf)[number]
+            path = names()[number]
             raise TypeError(f"{name}: gradients must be floating-point, got {g.dtype} at {path!r}")
     return gradients
 
