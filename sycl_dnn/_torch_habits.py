@@ -105,6 +105,7 @@ _LINES: dict[str, dict[str, str]] = {
         },
         "LinearCrossEntropyLoss": "F.cross_entropy(F.linear(x, weight, bias), target)",
         "SyncBatchNorm": "sycl_dnn.distributed has it",
+        "parallel": "sycl_dnn.distributed averages the gradients of processes",
     },
     "module": {"zero_grad": f"gradients are new values at each call: {_STEP}"},
     "torch": {

@@ -22,7 +22,7 @@ def save_checkpoint(path: str | os.PathLike[str], **parts: Any) -> None:
     **parts : trees
         All state that the next step reads: modules, optimizer states, loss scales, averages,
         numbers and strings. Schedules need no entry, because they are functions of the step in the
-        optimizer's state.
+        optimizer's state. Buffers that state dicts lack are left out.
 
     Raises
     ------

@@ -16,13 +16,18 @@ from typing import Any
 
 import numpy as np
 
+from sycl_dnn import _torch_habits
 from sycl_dnn import functional as F
 from sycl_dnn.functional.activation.dropout import next_seed
 from sycl_dnn.nn.torch_docstrings import constructed, described
 from sycl_dnn.trace.module_arrays import plain, with_methods
 
 #: Separate modules in torch.
-dataloader = dataset = sampler = sys.modules[__name__]
+dataloader = dataset = distributed = sampler = sys.modules[__name__]
+
+
+def __getattr__(name: str) -> Any:
+    raise _torch_habits.missing("torch", "torch_names.utils.data", name)
 
 
 #: What the parameters of datasets and samplers are.

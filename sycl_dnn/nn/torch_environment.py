@@ -214,6 +214,8 @@ class distributed(metaclass=_Distributed):  # noqa: N801 - torch's name
         return False
 
     is_initialized = is_available
+    #: The words of ``sycl_dnn.distributed``, for default arguments.
+    ReduceOp = SimpleNamespace(SUM="sum", AVG="mean", MAX="max", MIN="min", PRODUCT="prod")
 
 
 def save(obj: Any, f: Any) -> None:

@@ -464,6 +464,7 @@ class ModuleArray(dpnp.ndarray):  # type: ignore[misc]
     @_or_traced("view")
     def view(self, *sizes: Any, **kwargs: Any) -> Any:
         """Return the elements in another shape; with a dtype as dpnp's method."""
+        sizes = (kwargs.pop("size"),) if "size" in kwargs else sizes
         first = sizes[0] if sizes else None
         if isinstance(first, (int, tuple, list)):
             return with_methods(viewed(self, sizes))
@@ -471,5 +472,5 @@ class ModuleArray(dpnp.ndarray):  # type: ignore[misc]
 
     @_or_traced("reshape")
     def reshape(self, *shape: Any, **kwargs: Any) -> Any:
-        """As dpnp's."""
-        return with_methods(self.plain.reshape(*shape, **kwargs))
+        """As dpnp's, or ``reshape(shape=...)`` as torch's."""
+        return with_methods(self.plain.reshape(*kwargs.pop("shape", shape), **kwargs))

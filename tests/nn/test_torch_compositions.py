@@ -380,6 +380,7 @@ def test_names_of_environments_and_shapes():
     assert torch_names.broadcast_shapes((3, 1), (1, 4), (4,)) == (3, 4)
     assert torch_names.get_default_dtype() == torch_names.float32
     assert torch_names.distributed.is_available() is torch_names.distributed.is_initialized()
+    assert torch_names.distributed.ReduceOp.SUM == "sum"
     with pytest.raises(AttributeError, match="sycl_dnn.distributed trains in several"):
         _ = torch_names.distributed.nn.all_reduce
     torch_names.set_float32_matmul_precision("high")

@@ -184,6 +184,7 @@ RESULTS = {
     "bincount": lambda x: F.bincount(F.astype(F.abs(x[0]), "int64")).float(),
     "real": lambda x: F.complex(x, x * 2).real, "imag": lambda x: F.complex(x, x * 2).imag,
     "masked_select": lambda x: F.masked_select(x, x > 0),
+    "reshape": lambda x: x.reshape(shape=(3, 2)), "view": lambda x: x.view(size=(3, 2)),
 }  # fmt: skip
 
 
