@@ -138,21 +138,14 @@ def _saved(
 def _unwritten(trace: Trace, storage: Storage, forward: list[Any], later: Sequence[Any]) -> Storage:
     """Return a storage with the values of an updated argument that the reverse pass reads.
 
-    Raises ValueError if the forward pass reads it both before and after the update.
+    These are its last ones: gradients of reads before an update read a copy of the old ones.
     """
-    name = next((n for s, n in trace.written if s is storage), None)
-    if name is None:
+    if all(s is not storage for s, _ in trace.written):
         return storage
-    at = next(
-        i for i, s in enumerate(forward) if any(t.storage is storage for t in s.outputs.values())
-    )
-    is_read_later = any(t.storage is storage for s in forward[at:] for t in s.inputs.values())
-    if is_read_later:
-        raise ValueError(f"{name} must not be updated after a use that has a gradient")
     desc = storage.desc
     dtype = dtypes.NAMES[desc.data_type]
     original, copy = (Tensor(trace, s, desc, dtype, desc.dims) for s in (storage, Storage(desc)))
-    forward.insert(at, trace.copy_step(original, copy))
+    forward.append(trace.copy_step(original, copy))
     for step in later:
         for key, t in step.inputs.items():
             if t.storage is storage:

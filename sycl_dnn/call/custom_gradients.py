@@ -330,6 +330,13 @@ def _n_evaluated(trace: Any) -> int:
     return trace.n_evaluated if hasattr(trace, "evaluated") else 0
 
 
+def _old_contents(trace: Any) -> set[Any]:
+    """Return the storages of what steps have computed from arguments that are written to."""
+    written = {storage for storage, _ in trace.written}
+    readers = [s for s in trace.steps if any(t.storage in written for t in s.inputs.values())]
+    return {t.storage for step in readers for t in step.outputs.values()}
+
+
 def _checkpointed(
     name: str, body: Callable[[], Any], part: TapePart, results: list[Tensor]
 ) -> list[Tensor]:
@@ -350,12 +357,15 @@ def _checkpointed(
                 again = body()
             known |= {t.storage for s in trace.steps[counts[0] :] for t in s.outputs.values()}
             known |= {t.storage for *_, t in trace.captured[counts[1] :]}
-            for leaf in leaves_of(trace.tape[counts[2] :], again):
-                if leaf.storage not in known:
-                    raise RuntimeError(
-                        f"checkpoint: {name} reads an array of shape {leaf.shape} from outside "
-                        "that was written to afterwards; pass it as an argument, or write to a copy"
-                    )
+            leaves = leaves_of(trace.tape[counts[2] :], again)
+            lost = _old_contents(trace) - {t.storage for t in leaves}
+            others = [t for t in leaves if t.storage not in known]
+            others += [t for t in inputs.values() if t.storage in lost]
+            if others:
+                raise RuntimeError(
+                    f"checkpoint: {name} reads an array of shape {others[0].shape} from outside "
+                    "that was written to afterwards; pass it as an argument, or write to a copy"
+                )
             return {str(i): t for i, t in enumerate(again)}
 
         return recomputed(trace, again, grads, inputs)

@@ -187,3 +187,15 @@ def test_gradients_of_frozen_statistics_ignore_a_later_update(is_compiled):
     found = gradients(x, net, True).asnumpy()
     assert int(net.num_batches_tracked) == 1
     np.testing.assert_allclose(found, 3 * values**2 * (1 + 1e-5) ** -1.5, rtol=1e-5)
+
+
+def test_a_checkpointed_function_that_reads_statistics_on_both_sides_of_an_update_is_refused():
+    net = nn.BatchNorm1d(3)
+
+    def thrice(x):
+        return net.eval()(x).sum() + net.train()(x).sum() + net.eval()(x).sum()
+
+    gradient = sycl_dnn.grad(lambda x: sycl_dnn.checkpoint(thrice)(x))
+    for call in (gradient, sycl_dnn.compile(gradient)):
+        with pytest.raises(RuntimeError, match="was written to afterwards"):
+            call(F.ones(4, 3))
