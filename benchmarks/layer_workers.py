@@ -151,7 +151,7 @@ class Ours:
     def _channels_last(self, array: np.ndarray, dtype: str) -> Any:
         """Return an image as a layer leaves it: its layout, in huge pages."""
         last = self._array(np.ascontiguousarray(np.moveaxis(array, 1, -1)), dtype)
-        bits = last.data if isinstance(last, self._dnn.Array) else last
+        bits = last.bits if isinstance(last, self._dnn.Array) else last
         moved = self._dpnp.moveaxis(bits, -1, 1)
         return self._dnn.Array(moved, last.dtype) if bits is not last else moved
 

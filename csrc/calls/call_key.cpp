@@ -20,7 +20,7 @@ py::object attribute(py::handle object, PyObject *name) {
 struct Names {
     PyObject *array = PyUnicode_InternFromString("_array");
     PyObject *token = PyUnicode_InternFromString("_token");
-    PyObject *data = PyUnicode_InternFromString("data");
+    PyObject *bits = PyUnicode_InternFromString("bits");
     PyObject *dtype = PyUnicode_InternFromString("dtype");
     PyObject *serial = PyUnicode_InternFromString("_sycl_dnn_serial");
 };
@@ -324,7 +324,7 @@ void CallKey::add_seed(py::handle value) {
 
 void CallKey::add_carried(py::handle value) {
     add_tag('C');
-    py::object array = types.array_of(attribute(value, names().data));
+    py::object array = types.array_of(attribute(value, names().bits));
     add_dtype(attribute(value, names().dtype));
     const UsmArray *fields = add_facts(array);
     if (fields) note(*fields, std::move(array), value);

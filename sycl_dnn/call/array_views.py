@@ -36,7 +36,7 @@ def views(operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     array = args[0]
     if type(array) not in (dpnp.ndarray, Array) or array.dtype in dtypes.PACKED:
         return NotImplemented
-    data = array.data if type(array) is Array else array
+    data = array.bits if type(array) is Array else array
     strides = data.get_array().strides
     is_dense = tuple(strides) == tuple(layout.row_major_strides(array.shape))
     dense = data if is_dense else dpnp.empty_like(data, order="C")

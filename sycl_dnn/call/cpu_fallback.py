@@ -23,7 +23,7 @@ def moved(value: Any, queue: Any) -> Any:
     if isinstance(value, Frozen):
         return moved(value.data, queue)
     if isinstance(value, Array):
-        return Array(moved(value.data, queue), value.dtype)
+        return Array(moved(value.bits, queue), value.dtype)
     if not hasattr(value, "sycl_queue"):
         return value
     return profile_notes.array_call(

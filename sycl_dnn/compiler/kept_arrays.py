@@ -73,7 +73,7 @@ def _as_data(array: Any) -> tuple[Any, ...]:
     is_carried = isinstance(array, Array)
     if not is_carried and not isinstance(array, dpnp.ndarray):
         raise NotKept
-    raw = array.data if is_carried else array
+    raw = array.bits if is_carried else array
     order = _order(raw)
     if raw.nbytes > _MAX_BYTES:
         raise NotKept

@@ -109,5 +109,5 @@ def _chosen(array: Any, rows: slice, order: np.ndarray | None, on_device: dict[A
         on_device[queue] = dpnp.asarray(order, sycl_queue=queue)
     numbers = on_device[queue][rows]
     if isinstance(array, Array):
-        return Array(dpnp.take(array.data, numbers, axis=0), array.dtype)
+        return Array(dpnp.take(array.bits, numbers, axis=0), array.dtype)
     return dpnp.take(array, numbers, axis=0)

@@ -43,7 +43,7 @@ def _moved(value: Any, queue: Any) -> Any:
         if value.sycl_queue == queue:
             return value
         if isinstance(value, Array):
-            return Array(dpnp.asarray(value.data, sycl_queue=queue), value.dtype)
+            return Array(dpnp.asarray(value.bits, sycl_queue=queue), value.dtype)
         return dpnp.asarray(value, sycl_queue=queue)
     if isinstance(value, np.generic) or _is_of_host(value):
         return value

@@ -114,7 +114,7 @@ def _scaled(x: Any, group: Group) -> Any:
     if isinstance(x, Tensor):
         return F.mul(x, scale)
     if isinstance(x, Array):
-        array_writes.assign(x.data, F.mul(x, scale).data)
+        array_writes.assign(x, F.mul(x, scale))
     else:
         array_writes.assign(x, x * scale)
     return x

@@ -137,7 +137,7 @@ def in_layout(array: Any, target: Any, queue: Any) -> Any:
 
 
 def _dense(array: Any) -> Any:
-    return type(array)(dpnp.ascontiguousarray(array.data), array.dtype)
+    return type(array)(dpnp.ascontiguousarray(array.bits), array.dtype)
 
 
 # --- Steps: compiled partitions

@@ -33,7 +33,7 @@ def on_host(array: Any) -> Stored:
     if isinstance(array, Array):
         if array.dtype in dtypes.PACKED:
             raise TypeError(f"save: arrays must not be of 4-bit numbers, got {array.dtype}")
-        values, dtype = dpnp.asnumpy(array.data), array.dtype
+        values, dtype = dpnp.asnumpy(array.bits), array.dtype
     else:
         values = dpnp.asnumpy(array)
         dtype = values.dtype.name

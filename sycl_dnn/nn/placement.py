@@ -180,4 +180,4 @@ def to_queue(array: Any, queue: Any) -> Any:
     """Copy an array to another queue."""
     if isinstance(array, dpnp.ndarray):
         return dpnp.asarray(array, sycl_queue=queue)
-    return type(array)(dpnp.asarray(array.data, sycl_queue=queue), array.dtype)
+    return type(array)(dpnp.asarray(array.bits, sycl_queue=queue), array.dtype)

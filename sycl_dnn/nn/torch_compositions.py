@@ -367,7 +367,7 @@ def _windows(input: Any, dimension: int, size: int, step: int) -> Any:
         raise ValueError(f"unfold: size must be in [0, {n}] and step positive, got {size}, {step}")
     firsts = range(0, n - size + 1, step)
     if not isinstance(input, Tensor) and str(input.dtype) not in dtypes.PACKED:
-        usm = getattr(input, "data", input).get_array()
+        usm = input.get_array()
         shape = (*input.shape[:dim], len(firsts), *input.shape[dim + 1 :], size)
         strides = (*usm.strides[:dim], usm.strides[dim] * step, *usm.strides[dim + 1 :])
         strides = (*strides, usm.strides[dim])

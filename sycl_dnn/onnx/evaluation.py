@@ -230,4 +230,4 @@ def to_host(value: Any) -> np.ndarray:
 def _bfloat16(value: Array) -> np.ndarray:
     import ml_dtypes
 
-    return np.asarray(dpnp.asnumpy(value.data)).view(ml_dtypes.bfloat16)
+    return np.asarray(dpnp.asnumpy(value.bits)).view(ml_dtypes.bfloat16)

@@ -44,7 +44,7 @@ def _of_bits(name: str) -> Any:
     def method(self: Array, *args: Any, **kwargs: Any) -> Array:
         if self.dtype in dtypes.PACKED:
             raise TypeError(f"{name}(): an Array must not be of 4-bit numbers, got {self.dtype}")
-        return Array(getattr(self.data, name)(*args, **kwargs), self.dtype)
+        return Array(getattr(self.bits, name)(*args, **kwargs), self.dtype)
 
     method.__name__ = name
     method.__doc__ = f"As ``dpnp.ndarray.{name}``."
@@ -109,9 +109,8 @@ def array_method(name: str) -> Callable[..., Any] | None:
         if is_once or hasattr(values, "marks"):
             raise captured(name)
         check_written(array, f"{name}()", values)
-        if type(array) is dpnp.ndarray:
-            values = in_dtype(values, array.dtype)
-        array_writes.assign(array, values)
+        is_plain = type(array) is dpnp.ndarray
+        array_writes.assign(array, in_dtype(values, array.dtype) if is_plain else values)
         return x
 
     return method
@@ -126,24 +125,24 @@ class Array(Reductions, Operators):
 
     Parameters
     ----------
-    data : dpnp.ndarray
-        The bits: uint16 for bfloat16, uint8 for float8, both with the array's shape and strides.
-        uint8 for int4 and uint4: a byte holds two neighbors along the last axis, the first in
-        its low half, so the last axis of the array has an even size, twice that of ``data``.
+    bits : dpnp.ndarray
+        uint16 for bfloat16, uint8 for float8, both with the array's shape and strides. uint8 for
+        int4 and uint4: a byte holds two neighbors along the last axis, the first in its low half,
+        so the last axis of the array has an even size, twice that of ``bits``.
     dtype : {"bfloat16", "float8_e4m3", "float8_e5m2", "int4", "uint4"}
 
     Attributes
     ----------
-    data, dtype
+    bits, dtype
         As given.
     shape : tuple of int
 
     Raises
     ------
     TypeError
-        ``dtype`` is not one of these; ``data`` does not have the dtype that holds it.
+        ``dtype`` is not one of these; ``bits`` does not have the dtype that holds it.
     ValueError
-        ``data`` of 4-bit numbers has gaps along its last axis.
+        ``bits`` of 4-bit numbers has gaps along its last axis.
 
     Examples
     --------
@@ -154,22 +153,22 @@ class Array(Reductions, Operators):
     ('Array', 'bfloat16', (2,))
     """
 
-    __slots__ = ("data", "dtype", "shape")
+    __slots__ = ("bits", "dtype", "shape")
 
-    def __init__(self, data: dpnp.ndarray, dtype: str) -> None:
+    def __init__(self, bits: dpnp.ndarray, dtype: str) -> None:
         if dtype not in dtypes.CARRIED:
             raise TypeError(
                 f"Array: dtype must be one of {', '.join(dtypes.CARRIED)}, got {dtype!r}"
             )
-        if data.dtype != dtypes.CARRIED[dtype]:
+        if bits.dtype != dtypes.CARRIED[dtype]:
             carrier = dtypes.CARRIED[dtype]
-            raise TypeError(f"Array: data must have dtype {carrier} for {dtype}, got {data.dtype}")
-        self.data = data
+            raise TypeError(f"Array: bits must have dtype {carrier} for {dtype}, got {bits.dtype}")
+        self.bits = bits
         self.dtype = dtype
-        self.shape = data.shape
+        self.shape = bits.shape
         if dtype in dtypes.PACKED:
-            _check_packable(data)
-            self.shape = (*data.shape[:-1], 2 * data.shape[-1])
+            _check_packable(bits)
+            self.shape = (*bits.shape[:-1], 2 * bits.shape[-1])
 
     @classmethod
     def from_bits(cls, bits: Any, dtype: str, **kwargs: Any) -> Array:
@@ -178,7 +177,7 @@ class Array(Reductions, Operators):
         Parameters
         ----------
         bits : array_like of int
-            As ``data`` above; copied to the device unless it is a dpnp array of that dtype.
+            As above; copied to the device unless it is a dpnp array of that dtype.
         dtype : str
         **kwargs
             For ``dpnp.asarray``: ``sycl_queue``, ``device``, ``usm_type``...
@@ -198,43 +197,43 @@ class Array(Reductions, Operators):
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """Strides of ``data`` in bytes, as in dpnp."""
-        return self.data.strides
+        """Strides of ``bits`` in bytes, as in dpnp."""
+        return self.bits.strides
 
     @property
     def element_strides(self) -> tuple[int, ...]:
         """Strides in elements."""
-        strides = self.data.get_array().strides
+        strides = self.bits.get_array().strides
         return (*(2 * s for s in strides[:-1]), 1) if self.dtype in dtypes.PACKED else strides
 
     @property
     def itemsize(self) -> int:
-        """Bytes of an element of ``data``; of 4-bit numbers two share one."""
-        return self.data.itemsize
+        """Bytes of an element of ``bits``; of 4-bit numbers two share one."""
+        return self.bits.itemsize
 
     @property
     def nbytes(self) -> int:
         """Bytes of the elements."""
-        return self.data.nbytes
+        return self.bits.nbytes
 
     @property
     def sycl_queue(self) -> Any:
         """The queue that the array belongs to."""
-        return self.data.sycl_queue
+        return self.bits.sycl_queue
 
     @property
     def device(self) -> Any:
         """The device, as ``dpnp.ndarray.device``, with torch's ``type`` and ``index``."""
-        return device_on(self.data.sycl_queue)
+        return device_on(self.bits.sycl_queue)
 
     @property
     def usm_type(self) -> str:
         """Kind of the USM allocation."""
-        return self.data.usm_type
+        return self.bits.usm_type
 
     def get_array(self) -> Any:
         """Return the usm_ndarray of the bits."""
-        return self.data.get_array()
+        return self.bits.get_array()
 
     def __len__(self) -> int:
         if not self.shape:
@@ -285,12 +284,12 @@ class Array(Reductions, Operators):
     take = _of_bits("take")
 
     def __getitem__(self, key: Any) -> Array:
-        return Array(functions.items_of(self.data, self._checked_key(key)), self.dtype)
+        return Array(functions.items_of(self.bits, self._checked_key(key)), self.dtype)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if not isinstance(value, Array) or value.dtype != self.dtype:
             value = functions.asarray(value, self.dtype, sycl_queue=self.sycl_queue)
-        functions.put_items(self.data, value.data, self._checked_key(key))
+        functions.put_items(self.bits, value.bits, self._checked_key(key))
 
     def _checked_key(self, key: Any) -> Any:
         if self.dtype in dtypes.PACKED:
@@ -312,16 +311,32 @@ class Array(Reductions, Operators):
                     f"reshape: the last size must be even for {self.dtype}, got {sizes}"
                 )
             sizes[-1] = sizes[-1] if sizes[-1] == -1 else sizes[-1] // 2
-        return Array(self.data.reshape(tuple(sizes)), self.dtype)
+        return Array(self.bits.reshape(tuple(sizes)), self.dtype)
 
     def transpose(self, *axes: Any) -> Array:
         """Return a view with permuted axes, reversed by default."""
-        return Array(self.data.transpose(*axes), self.dtype)
+        return Array(self.bits.transpose(*axes), self.dtype)
+
+    @property
+    def data(self) -> Array:
+        """The array itself, as torch code expects; setting it writes into the array."""
+        return self
+
+    @data.setter
+    def data(self, value: Any) -> None:
+        if value is self:
+            return
+        shape, dtype = (str(getattr(value, name, None)) for name in ("shape", "dtype"))
+        if (shape, dtype) != (str(self.shape), self.dtype):
+            raise ValueError(
+                f"data must have shape {self.shape} and dtype {self.dtype}, got {shape} and {dtype}"
+            )
+        array_writes.assign(self, value)
 
     @property
     def T(self) -> Array:  # noqa: N802
         """The array with its axes reversed."""
-        return Array(self.data.T, self.dtype)
+        return Array(self.bits.T, self.dtype)
 
     def astype(self, dtype: Any) -> Any:
         """Return the values in another dtype, converted on the device."""
@@ -329,7 +344,7 @@ class Array(Reductions, Operators):
 
     def copy(self) -> Array:
         """Return a copy."""
-        return Array(self.data.copy(), self.dtype)
+        return Array(self.bits.copy(), self.dtype)
 
     def asnumpy(self) -> np.ndarray:
         """Return the values as NumPy's float32, after waiting for them."""
@@ -363,7 +378,7 @@ class Array(Reductions, Operators):
         return mapping.dlpack_device(self.get_array())
 
     def __reduce__(self) -> Any:
-        return Array.from_bits, (asnumpy(self.data), self.dtype)
+        return Array.from_bits, (asnumpy(self.bits), self.dtype)
 
     def __copy__(self) -> Array:
         return self.copy()
@@ -427,7 +442,7 @@ def array_over(carrier: Any, dtype: str) -> Any:
 
 def carrier(array: Any) -> Any:
     """Return the dpnp array that holds the elements of one of the user's arrays."""
-    return array.data if isinstance(array, Array) else array
+    return array.bits if isinstance(array, Array) else array
 
 
 # --- Checks of the arrays that callers pass for results

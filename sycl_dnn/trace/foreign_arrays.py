@@ -39,7 +39,7 @@ def to_numpy(array: Array, dtype: Any) -> np.ndarray:
     kind = getattr(ml_dtypes, dtypes.TO_ML_DTYPES.get(array.dtype, array.dtype))
     if array.dtype in dtypes.PACKED:
         return array.asnumpy().astype(kind)
-    return asnumpy(array.data).view(kind)
+    return asnumpy(array.bits).view(kind)
 
 
 def bits_of(x: Any) -> tuple[Any, str] | None:

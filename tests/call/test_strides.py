@@ -112,7 +112,7 @@ def test_elements_of_carried_dtypes_are_moved_as_bits(queue, view, dtype):
     kind = np.uint16 if dtype == "bfloat16" else np.uint8
     values = np.random.default_rng(4).integers(0, np.iinfo(kind).max, (6, 9), kind)
     x = sycl_dnn.Array(VIEWS[view](dpnp.asarray(values, sycl_queue=queue)), dtype)
-    actual = dpnp.asnumpy(F.unsqueeze(x, 0).data)[0]
+    actual = dpnp.asnumpy(F.unsqueeze(x, 0).bits)[0]
     assert actual.tobytes() == np.ascontiguousarray(VIEWS[view](values)).tobytes()
 
 

@@ -164,7 +164,7 @@ def leaf(value: Any) -> Any:
 def to_torch(value: Any) -> Any:
     """Return nested results with tensors in place of arrays."""
     if isinstance(value, Array):
-        bits = torch.from_numpy(np.ascontiguousarray(dpnp.asnumpy(value.data)).copy())
+        bits = torch.from_numpy(np.ascontiguousarray(dpnp.asnumpy(value.bits)).copy())
         return bits.view(getattr(torch, value.dtype)).reshape(value.shape)
     if isinstance(value, dpnp.ndarray):
         return torch.from_numpy(np.array(dpnp.asnumpy(value)))

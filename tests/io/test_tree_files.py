@@ -26,7 +26,7 @@ def same(a, b):
     for x, y in zip(tree.leaves(a), tree.leaves(b), strict=True):
         if hasattr(x, "shape"):
             assert str(x.dtype) == str(y.dtype)
-            x, y = (v.data if str(v.dtype) == "bfloat16" else v for v in (x, y))
+            x, y = (v.bits if str(v.dtype) == "bfloat16" else v for v in (x, y))
             assert dpnp.asnumpy(x).tobytes() == dpnp.asnumpy(y).tobytes()
         else:
             assert (type(x), x) == (type(y), y)

@@ -7,6 +7,7 @@ import pytest
 
 import sycl_dnn
 from sycl_dnn import functional as F
+from sycl_dnn import nn
 
 #: What a dtype holds exactly.
 EXACT = {
@@ -37,7 +38,7 @@ def test_round_trip(dtype, queue):
 @pytest.mark.parametrize("dtype", EXACT)
 def test_bits_are_kept(dtype, queue):
     array = sycl_dnn.asarray(_values(dtype), dtype, sycl_queue=queue)
-    bits = dpnp.asnumpy(array.data)
+    bits = dpnp.asnumpy(array.bits)
     again = sycl_dnn.Array.from_bits(bits, dtype, sycl_queue=queue)
     np.testing.assert_array_equal(again.asnumpy(), array.asnumpy())
     assert array.nbytes == bits.nbytes == {"b": 16, "f": 8}.get(dtype[0], 4)
@@ -48,7 +49,7 @@ def test_four_bits_lie_low_half_first(queue):
     assert array.shape == (2, 4)
     assert array.asnumpy().tolist() == [[1, 2, 3, 4], [-1, -8, 7, 0]]
     result = sycl_dnn.asarray([[1, 2, 3, 15]], "uint4", sycl_queue=queue)
-    assert dpnp.asnumpy(result.data).tolist() == [[0x21, 0xF3]]
+    assert dpnp.asnumpy(result.bits).tolist() == [[0x21, 0xF3]]
 
 
 @pytest.mark.parametrize(
@@ -263,7 +264,7 @@ def test_empty(queue):
     ("call", "error", "words"),
     [
         (lambda q: sycl_dnn.Array(dpnp.zeros(2, dtype="u1", sycl_queue=q), "bfloat16"), TypeError,
-         "Array: data must have dtype uint16"),
+         "Array: bits must have dtype uint16"),
         (lambda q: sycl_dnn.Array(dpnp.zeros(2, dtype="u1", sycl_queue=q), "float4"), TypeError,
          "Array: dtype must be one of bfloat16"),
         (lambda q: sycl_dnn.asarray([1.0], "int4", sycl_queue=q), ValueError, "must be even"),
@@ -319,3 +320,31 @@ def test_methods_write_no_other_shape_and_nothing_that_compiled_functions_captur
     with pytest.raises(TypeError, match="add_: cannot write to an array that"):
         sycl_dnn.grad(lambda y: F.sum(x.add_(y)))(F.ones(2))
     assert x.tolist() == [1.0, 1.0]
+
+
+def _assigned(w):
+    w.data = sycl_dnn.asarray(np.full((2, 3), 4.0, "f4"), dtype="bfloat16")
+
+
+def _increased(w):
+    w.data += 2
+
+
+@pytest.mark.parametrize(
+    ("write", "value"),
+    [(_assigned, 4.0), (_increased, 3.0), (lambda w: w.data.mul_(0.5), 0.5),
+     (lambda w: w.data.__setitem__(slice(None), 0.25), 0.25)],
+    ids=["assigned", "increased", "multiplied", "elements"],
+)  # fmt: skip
+def test_writes_to_data_of_parameters_are_values_not_bits(write, value):
+    net = nn.Linear(3, 2).to("bfloat16")
+    net.weight[...] = 1.0
+    write(net.weight)
+    np.testing.assert_array_equal(net.weight.asnumpy(), np.full((2, 3), value))
+
+
+def test_data_keep_shape_and_dtype():
+    x = sycl_dnn.asarray(np.ones(2, "f4"), dtype="bfloat16")
+    for value in (F.ones(2), x[:1], 1.0):
+        with pytest.raises(ValueError, match=r"data must have shape \(2,\) and dtype bfloat16"):
+            x.data = value

@@ -91,7 +91,7 @@ def test_pickle_and_copies(queue, dtype):
         assert (result.dtype, result.shape) == (array.dtype, array.shape)
         np.testing.assert_array_equal(result.asnumpy(), array.asnumpy())
     shallow = copy.copy(array)
-    array.data[...] = 0
+    array.bits[...] = 0
     assert shallow.asnumpy().any()
 
 

@@ -166,8 +166,8 @@ def asarray(
     if traced is not None:
         x = _stacked(x, traced)
     if isinstance(x, Array) and kwargs:
-        data = array_in(x.data, None, **kwargs)
-        x = x if data is x.data else Array.from_bits(data, x.dtype)
+        data = array_in(x.bits, None, **kwargs)
+        x = x if data is x.bits else Array.from_bits(data, x.dtype)
     if isinstance(x, (Array, Tensor)):
         return x if dtype is None else astype(x, dtype)
     bits_and_dtype = bits_of(x)

@@ -17,7 +17,7 @@ def to_device(values: np.ndarray, dtype: str, queue: Any, layout: str = "plain")
     if dtype == "bfloat16":
         wide = _laid_out(np.asarray(values, np.float32), queue, "plain")
         narrow = sycl_dnn.asarray(wide, dtype="bfloat16")
-        return narrow if layout == "plain" else sycl_dnn.Array(_relaid(narrow.data, layout), dtype)
+        return narrow if layout == "plain" else sycl_dnn.Array(_relaid(narrow.bits, layout), dtype)
     return _laid_out(np.asarray(values).astype(dtype), queue, layout)
 
 

@@ -35,7 +35,7 @@ def on_device(values, dtype, usm_type, queue):
 def check(what, actual, want, dtype, usm_type):
     global n_checks
     assert str(actual.dtype) == dtype, (what, actual.dtype)
-    data = actual.data if dtype == "bfloat16" else actual
+    data = actual.bits if dtype == "bfloat16" else actual
     assert data.usm_type == usm_type, (what, data.usm_type)
     values = dpnp.asnumpy(data)
     values = values.view(ml_dtypes.bfloat16) if dtype == "bfloat16" else values
