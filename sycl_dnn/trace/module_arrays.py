@@ -162,7 +162,7 @@ def _traced(array: Any) -> Any:
 
 def _has(tensor: Any, array: Any, name: str) -> bool:
     """Whether ``_traced`` has the attribute; an ``Array`` has fewer than traced tensors."""
-    return tensor is not None and (tensor is not array.plain or hasattr(tensor, name))
+    return tensor is not None and (tensor is not array.plain or hasattr(type(tensor), name))
 
 
 def _or_traced(name: str) -> Callable[[Any], Any]:
