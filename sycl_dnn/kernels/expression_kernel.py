@@ -18,7 +18,10 @@ def array_types(
     """Return the types of the elements of a kernel's arrays, in the order of its parameters."""
     expression = form.expression
     dtypes = [*expression.inputs, *[source.dtype for source in expression.sources]]
-    results = map(expression.dtype_of, expression.results if has_results else ())
+    results = [*map(expression.dtype_of, expression.results if has_results else ())]
+    for dtype in (*dtypes, *results):
+        if dtype not in REGISTERS:
+            raise TypeError(f"{dtype} has no arithmetic: convert arrays first, x.astype('float32')")
     in_memory = [[IN_MEMORY.get(d, REGISTERS[d]) for d in dtypes_] for dtypes_ in (dtypes, results)]
     return [*in_memory[0], *others, *in_memory[1]]
 

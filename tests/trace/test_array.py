@@ -348,3 +348,10 @@ def test_data_keep_shape_and_dtype():
     for value in (F.ones(2), x[:1], 1.0):
         with pytest.raises(ValueError, match=r"data must have shape \(2,\) and dtype bfloat16"):
             x.data = value
+
+
+def test_arithmetic_of_float8_is_refused_by_name():
+    x = sycl_dnn.asarray(np.ones(3, "f4"), dtype="float8_e4m3")
+    for call in (lambda: F.mul(x, 2), lambda: x + x, lambda: F.exp(x), lambda: x.mul_(2)):
+        with pytest.raises(TypeError, match="float8_e4m3 has no arithmetic: convert arrays first"):
+            call()
