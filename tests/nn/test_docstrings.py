@@ -104,9 +104,9 @@ def of_torch():
 
 #: Helpers of the package, and functions that do nothing or call others of the package.
 UNDESCRIBED = {
-    "autocast", "cosine_sum", "default_convert", "eye_like", "load", "once_differentiable",
-    "permutation", "save", "sdpa_kernel", "set_default_dtype", "set_float32_matmul_precision",
-    "set_printoptions", "stack_module_state", "Variable", "vmap",
+    "autocast", "compile", "cosine_sum", "default_convert", "eye_like", "load",
+    "once_differentiable", "permutation", "save", "sdpa_kernel", "set_default_dtype",
+    "set_float32_matmul_precision", "set_printoptions", "stack_module_state", "Variable", "vmap",
 }  # fmt: skip
 
 
