@@ -411,7 +411,7 @@ class Optimizer(OptionAttributes):
         wide = _wide(row.p) if master is None else _current(master, row.p)
         self._check_state(row, wide)
         try:
-            g = F.astype(_wide(row.g), str(wide.dtype))
+            g = _in_dtype(_wide(row.g), wide)
             g = F.neg(g) if getattr(o, "maximize", False) else g
             moved, slots = self.moved(wide, g, slots, o)
         except KeyError as error:
@@ -422,7 +422,7 @@ class Optimizer(OptionAttributes):
             slots = {**slots, "master": moved}
         is_complex = dtypes.is_complex(str(row.p.dtype))
         moved = F.view_as_complex(moved) if is_complex else moved
-        return F.astype(moved, str(row.p.dtype)), slots
+        return _in_dtype(moved, row.p), slots
 
 
 def _program_of(optimizer: Optimizer) -> Any:
@@ -461,6 +461,10 @@ def _current(master: Any, p: Any) -> Any:
         return (where(EQ(cast(cast(master, p.dtype), master.dtype), wide), master, wide),)
 
     return defined(definition, [master, p])[0]
+
+
+def _in_dtype(x: Any, like: Any) -> Any:
+    return x if x.dtype == like.dtype else F.astype(x, str(like.dtype))
 
 
 def _wide(p: Any) -> Any:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import inspect
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from sycl_dnn import _torch_habits
@@ -16,6 +16,7 @@ from sycl_dnn.functional.defined import defined
 from sycl_dnn.ir.node import Node
 from sycl_dnn.ops.arithmetic import EXPM1, LOG, cast
 from sycl_dnn.optim.optimizer import Options, rate_of
+from sycl_dnn.trace.replay import Definition
 from sycl_dnn.trace.values import Tensor
 
 _DOC = """{summary}
@@ -123,24 +124,30 @@ def _described(own: str, options: Mapping[str, Any]) -> str:
 def in_one_kernel(
     definition: Callable[..., Mapping[str, Node]],
     arrays: Mapping[str, Tensor],
-    numbers: Mapping[str, Tensor],
+    results: Iterable[str],
+    **numbers: Any,
 ) -> dict[str, Tensor]:
-    """Compute new arrays from arrays of one shape and from numbers, which are read from memory.
+    """Compute new arrays from arrays of one shape and from numbers; arrays of these are read.
 
-    ``definition``: takes nodes by name, in float64 if an array is, otherwise in float32; returns
-    some of the arrays' names with new values, which are converted to the dtypes of these.
+    ``definition``: a function without closure, so that equal parameters are lowered once: takes
+    nodes by name, in float64 if an array is, otherwise in float32, and other numbers as they are;
+    returns new values by name. ``results``: which arrays get one, in their dtypes.
     """
     wide = "float64" if any(str(a.dtype) == "float64" for a in arrays.values()) else "float32"
-    names: list[str] = []
+    read, results = arrays_among(**numbers), tuple(results)
+    fixed = tuple([item for item in numbers.items() if item[0] not in read])
+    body = Definition(_converted, definition, (*arrays, *read), results, wide, fixed)
+    new = defined(body, [*arrays.values(), *read.values()])
+    return dict(zip(results, new, strict=True))
 
-    def converting(*nodes: Node) -> tuple[Node, ...]:
-        named_nodes = zip((*arrays, *numbers), nodes, strict=True)
-        result = definition(**{name: cast(node, wide) for name, node in named_nodes})
-        names[:] = result
-        return tuple([cast(node, str(arrays[name].dtype)) for name, node in result.items()])
 
-    result = defined(converting, [*arrays.values(), *numbers.values()])
-    return dict(zip(names, result, strict=True))
+def _converted(
+    definition: Callable[..., Mapping[str, Node]], names: tuple[str, ...],
+    results: tuple[str, ...], wide: str, fixed: tuple[tuple[str, Any], ...], *nodes: Node,
+) -> tuple[Node, ...]:  # fmt: skip
+    given = dict(zip(names, nodes, strict=True))
+    new = definition(**{name: cast(node, wide) for name, node in given.items()}, **dict(fixed))
+    return tuple([cast(new[name], given[name].dtype) for name in results])
 
 
 def arrays_among(**numbers: Any) -> dict[str, Tensor]:

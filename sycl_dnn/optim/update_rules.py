@@ -15,7 +15,6 @@ from sycl_dnn.ops.arithmetic import EXP, MAXIMUM, SQRT, SQUARE
 from sycl_dnn.optim.optimizer import Maker, Optimizer, Options, zeros
 from sycl_dnn.optim.rule import (
     added,
-    arrays_among,
     as_array,
     group_numbers,
     in_one_kernel,
@@ -51,21 +50,26 @@ class SGD(Optimizer):
 
     def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
         """Apply one step: ``p - lr * momentum``."""
-
-        def definition(
-            p: Node, g: Node, lr: Node, share: Node, momentum: Node | None = None,
-            factor: Any = o.momentum,
-        ) -> dict[str, Node]:  # fmt: skip
-            g = g + p * o.weight_decay if o.weight_decay else g
-            if momentum is None:
-                return {"p": p - g * lr}
-            m = momentum * factor + (g * share if o.dampening else g)
-            move = g + m * factor if o.nesterov else m
-            return {"p": p - move * lr, "momentum": m}
-
-        numbers = {"lr": o.lr, "share": o.share, **arrays_among(factor=o.momentum)}
-        result = in_one_kernel(definition, {"p": p, "g": g, **slots}, numbers)
+        result = in_one_kernel(
+            _descent, {"p": p, "g": g, **slots}, ("p", *slots), lr=o.lr, share=o.share,
+            factor=o.momentum, decay=o.weight_decay, is_damped=bool(o.dampening),
+            is_nesterov=bool(o.nesterov),
+        )  # fmt: skip
         return result.pop("p"), result
+
+
+def _descent(
+    p: Node, g: Node, lr: Node, share: Node, factor: Any, decay: Any, is_damped: bool,
+    is_nesterov: bool, momentum: Node | None = None,
+) -> dict[str, Node]:  # fmt: skip
+    """Return a parameter after a step of SGD, and its momentum."""
+    if type(decay) is Node or decay:
+        g = g + p * decay
+    if momentum is None:
+        return {"p": p - g * lr}
+    m = momentum * factor + (g * share if is_damped else g)
+    move = g + m * factor if is_nesterov else m
+    return {"p": p - move * lr, "momentum": m}
 
 
 class _Moments(Optimizer):
@@ -107,23 +111,24 @@ class _Moments(Optimizer):
         self, p: Any, keeps: Any, g: Any, slots: dict[str, Any], o: Options
     ) -> tuple[Any, Any]:
         """Apply a step of Adam to the parameter, first multiplied by ``keeps``."""
-        beta1, beta2 = o.betas
-
-        def definition(
-            p: Node, g: Node, m: Node, v: Node, size: Node, root: Node, keeps: Node,
-            v_max: Node | None = None, first: Any = beta1, second: Any = beta2,
-        ) -> dict[str, Node]:  # fmt: skip
-            m = m * first + g * (1.0 - first)
-            v = v * second + SQUARE(g) * (1.0 - second)
-            top = v if v_max is None else MAXIMUM(v_max, v)
-            p = p * keeps - m * size / (SQRT(top) / root + o.eps)
-            return {"p": p, "m": m, "v": v} | ({} if v_max is None else {"v_max": top})
-
         moments = {name: slots[name] for name in ("m", "v", *slots)}
-        numbers = {"size": o.size, "root": o.root, "keeps": keeps}
-        numbers |= arrays_among(first=beta1, second=beta2)
-        result = in_one_kernel(definition, {"p": p, "g": g, **moments}, numbers)
+        result = in_one_kernel(
+            _moved_by_moments, {"p": p, "g": g, **moments}, ("p", *moments), size=o.size,
+            root=o.root, keeps=keeps, first=o.betas[0], second=o.betas[1], eps=o.eps,
+        )  # fmt: skip
         return result.pop("p"), result
+
+
+def _moved_by_moments(
+    p: Node, g: Node, m: Node, v: Node, size: Node, root: Node, keeps: Node, first: Any,
+    second: Any, eps: Any, v_max: Node | None = None,
+) -> dict[str, Node]:  # fmt: skip
+    """Return a parameter after a step of Adam, and its moments."""
+    m = m * first + g * (1.0 - first)
+    v = v * second + SQUARE(g) * (1.0 - second)
+    top = v if v_max is None else MAXIMUM(v_max, v)
+    p = p * keeps - m * size / (SQRT(top) / root + eps)
+    return {"p": p, "m": m, "v": v, "v_max": top}
 
 
 @rule(1e-3, "``torch.optim.Adam``; Kingma and Ba, arXiv:1412.6980.", betas=(0.9, 0.999), eps=1e-8,

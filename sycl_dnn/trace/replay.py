@@ -26,6 +26,13 @@ _PLAIN = frozenset((int, bool, str, type(None)))
 _MAX_CALLS = 2048
 
 
+class Definition(partial):  # type: ignore[type-arg]
+    """A function of this package with arguments: other functions without closures, and plain data.
+
+    Equal ones do the same, so a call with one of them can be replayed.
+    """
+
+
 class Unlike(Exception):
     """A call or its arguments cannot be identified well enough to be replayed."""
 
@@ -64,6 +71,9 @@ def _token(value: Any, operands: list[Tensor], first: dict[int, int]) -> Any:
         return (kind, *[_token(v, operands, first) for v in value])
     if kind is slice:
         return (kind, *[_token(v, operands, first) for v in (value.start, value.stop, value.step)])
+    if kind is Definition:
+        parts = (value.func, *value.args)
+        return (kind, *[v if _is_data(v) else _token(v, operands, first) for v in parts])
     raise Unlike
 
 
@@ -202,7 +212,7 @@ def _checked_entry(entry: Entry) -> Entry:
 
 def _is_data(function: Any) -> bool:
     """Whether a function refers to nothing in the trace that it was created in."""
-    if type(function) is partial:
+    if isinstance(function, partial):
         values = (*function.args, *function.keywords.values())
         return _is_data(function.func) and all(map(_is_plain, values))
     return type(function) is FunctionType and function.__closure__ is None
