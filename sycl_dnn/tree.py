@@ -31,7 +31,8 @@ class _Rule(NamedTuple):
 
 
 _rules: dict[type, _Rule] = {}
-_SCALARS = frozenset((bool, int, float, complex, str, bytes))
+#: Classes whose instances are leaves; others are looked at.
+LEAVES = {bool, int, float, complex, str, bytes}
 
 
 class Structure:
@@ -140,7 +141,7 @@ def register(
     >>> tree.leaves(Pair(1, 2))
     [1, 2]
     """
-    if cls in _rules or cls in (tuple, list, dict, type(None), *_SCALARS):
+    if cls in _rules or cls in (tuple, list, dict, type(None), *LEAVES):
         raise ValueError(f"tree.register: {cls.__qualname__} is a container already")
     _rules[cls] = _Rule(flatten, unflatten, steps, constants, held)
     return cls
@@ -167,7 +168,7 @@ class Opened(NamedTuple):
 def opened(value: Any) -> Opened | None:
     """Return a container's class, metadata and children; None for a leaf."""
     cls = value.__class__
-    if cls in _SCALARS:
+    if cls in LEAVES:
         return None
     if cls is tuple or cls is list:
         return Opened(cls, None, value)

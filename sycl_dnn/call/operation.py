@@ -271,6 +271,10 @@ class Operation:
         kwargs = torch_keywords.renamed(self.name, self.parameters, args, kwargs)
         return in_manner(self(without_methods(args), kwargs, out))
 
+    def inline(self, args: tuple[Any, ...]) -> Any:
+        """Join a trace whose tensors are among the arguments, beside numbers and strings."""
+        return in_manner(self._inline(args, {}))
+
     def repeated(self, *args: Any, **kwargs: Any) -> Any:
         """Run a call of a running function over tensors of its trace."""
         result = running_trace().called(self, args, kwargs)

@@ -7,6 +7,7 @@ from typing import Any
 
 import dpnp
 
+from sycl_dnn import tree
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.frozen import Frozen, Seed
@@ -79,6 +80,9 @@ class RecordedTensor(Tensor):
 
     def __repr__(self) -> str:
         return f"Tensor({self.shape}, {self.dtype})"
+
+
+tree.LEAVES.add(RecordedTensor)
 
 
 class Opaque:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import dpnp
 
+from sycl_dnn import tree
 from sycl_dnn._core import MemoryDesc
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import functions, layout
@@ -258,6 +259,9 @@ class Tensor(TorchMethods, ArrayMethods, ForeignFunctions, Operators, dpnp.ndarr
         strides = (*(2 * s for s in self.strides), 1)
         desc = layout.strided(shape, dtype, strides)
         return Tensor(self.trace, self.storage, desc, dtype, shape, self.offset, strides)
+
+
+tree.LEAVES |= {dpnp.ndarray, Tensor}
 
 
 def alias(tensor: Tensor) -> Tensor:
