@@ -129,7 +129,7 @@ def register(
     Raises
     ------
     ValueError
-        The class is already registered, or is a built-in container.
+        The class is already registered, a built-in container, or that of an array or number.
 
     Examples
     --------
@@ -141,7 +141,9 @@ def register(
     >>> tree.leaves(Pair(1, 2))
     [1, 2]
     """
-    if cls in _rules or cls in (tuple, list, dict, type(None), *LEAVES):
+    if cls in LEAVES:
+        raise ValueError(f"tree.register: {cls.__qualname__} is a leaf")
+    if cls in _rules or cls in (tuple, list, dict, type(None)):
         raise ValueError(f"tree.register: {cls.__qualname__} is a container already")
     _rules[cls] = _Rule(flatten, unflatten, steps, constants, held)
     return cls

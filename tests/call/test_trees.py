@@ -7,8 +7,10 @@ import dataclasses
 from collections import OrderedDict, defaultdict, namedtuple
 from typing import Any
 
+import dpnp
 import pytest
 
+import sycl_dnn.functional  # noqa: F401 - with its arrays
 from sycl_dnn import tree
 
 Point = namedtuple("Point", "x y")
@@ -60,6 +62,12 @@ def test_order_of_keys_does_not_matter():
 def test_a_default_dict_keeps_its_factory():
     value = defaultdict(list, {"k": 1})
     assert tree.map(lambda v: v + 1, value).default_factory is list
+
+
+@pytest.mark.parametrize("cls", [int, dpnp.ndarray])
+def test_numbers_and_arrays_remain_leaves(cls):
+    with pytest.raises(ValueError, match=rf"tree\.register: {cls.__name__} is a leaf"):
+        tree.register(cls, lambda v: ((), None), lambda _, children: None)
 
 
 def test_registered_classes_are_containers():

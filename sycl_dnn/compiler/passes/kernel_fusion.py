@@ -108,7 +108,7 @@ class Group:
         moved.written = {t.storage: t for unit in moved.units for t in unit.outputs.values()}
         forms = [unit.form for unit in moved.units]
         moved._copy_form(forms[0])
-        moved.is_aligned = all([form.is_aligned for form in forms])
+        moved.is_aligned = all(form.is_aligned for form in forms)
         moved.n_terms = sum([form.n_terms for form in forms])
         return moved
 
@@ -216,7 +216,7 @@ class Fusion:
             if user not in group.nodes:
                 (earlier if graph.place(user) < place else later)[user] = None
         reads = {(t.storage, t.offset): None for t in unit.inputs.values()}
-        is_constant = all([id(storage) in self._constant for storage in group.written])
+        is_constant = all(id(storage) in self._constant for storage in group.written)
         kind = is_constant, frozenset([storage.repeat for storage in group.written])
         return _Surroundings(earlier, later, reads, self._read_outside(group), kind)
 
@@ -397,7 +397,7 @@ def _redirected(tensor: Tensor, replacements: dict[Storage, tuple[Tensor, Tensor
 
 def _are_edges(before: Group, after: Group) -> bool:
     """Whether ``after`` reads the results of ``before`` only element by element."""
-    if not any([storage in before.written for storage, _ in after.around.reads]):
+    if not any(storage in before.written for storage, _ in after.around.reads):
         return True
     for unit in after.units:
         for value, tensor in unit.inputs.items():
@@ -429,7 +429,7 @@ def _in_frame(group: Group, other: Group) -> Group:
     tried: set[Any] = set()
     for like in other.whole():
         frame = like.shape, like.strides
-        if frame not in tried and all([unit.has_frame(like) for unit in group.units]):
+        if frame not in tried and all(unit.has_frame(like) for unit in group.units):
             return group.in_frame(like)
         tried.add(frame)
     return group

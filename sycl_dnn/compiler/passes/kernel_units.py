@@ -175,7 +175,7 @@ class Units:
 
         ``node``: the last step.
         """
-        if node.part != (0, 1) or any([0 in t.shape for t in node.outputs.values()]):
+        if node.part != (0, 1) or any(0 in t.shape for t in node.outputs.values()):
             return None
         nodes = self._stages(node)
         if nodes is None:
