@@ -62,6 +62,9 @@ class Group:
     """
 
     around: _Surroundings
+    axes: tuple[int, ...] | None
+    shape: tuple[int, ...]
+    kept: tuple[int, ...]
 
     def __init__(self, unit: Unit, anchor: int) -> None:
         self.units, self.anchor = [unit], anchor
