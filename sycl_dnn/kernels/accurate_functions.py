@@ -3,6 +3,7 @@
 
 Each result is a large part that is exact plus a small correction, which may have a rounding error.
 The polynomials are minimax approximations; the coefficient of the highest power comes first.
+csrc/program/host_functions.inc computes the same, from the same numbers, for small steps.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ _LOG = (-0.0786087364, 0.12883471, -0.131291136, 0.141809613, -0.166244984, 0.20
 _TANH = (-0.00571703678, 0.0206505787, -0.0537434965, 0.133314908, -0.333332837)
 #: log(2) in parts: multiples of the first up to 150 are exact.
 _LOG_2 = (0.693359375, -2.12194440e-4)
+#: Sums with it have no digits after the point; its bits.
+_SHIFT, _SHIFT_BITS = 1.5 * 2**23, 0x4B400000
 #: The bits of sqrt(1 / 2), and of the smallest number with all digits.
 _ROOT_BITS, _SMALLEST = 0x3F3504F3, 2.0**-126
 #: erf(x) / x - 1 by x * x up to 1, and exp(x * x) * erfc(x) by x - 1 from 1 to 4.
@@ -115,12 +118,16 @@ def _split(k: Kernel, x: Value, lowest: float, highest: float) -> tuple[Value, V
     low, high = _constant(k, lowest), _constant(k, highest)
     x = k.select(k.call("gt", low, x), low, x)
     x = k.select(k.call("lt", high, x), high, x)
-    multiple = k.call("rint", k.call("mul", x, _constant(k, 1 / math.log(2))))
+    # Adding it leaves a rounded sum in the last digits.
+    shift = _constant(k, _SHIFT)
+    shifted = k.call("fma", x, _constant(k, 1 / math.log(2)), shift)
+    multiple = k.call("sub", shifted, shift)
     first, second = (_constant(k, -part) for part in _LOG_2)
     exact = k.call("fma", multiple, first, x)
     rest = k.call("fma", multiple, second, exact)
     lost = k.call("fma", multiple, second, k.call("sub", exact, rest))
-    return k.converted(multiple, "i32"), rest, lost
+    bits = k.reinterpreted(shifted, "i32")
+    return k.call("sub", bits, k.constant(_SHIFT_BITS, "i32")), rest, lost
 
 
 def exp(k: Kernel, x: Value) -> Value:
@@ -140,8 +147,8 @@ def exp_nonpositive(k: Kernel, x: Value) -> Value:
     """Exponential of arguments up to 88.5, accurate to 1e-7; 0 below -87. Faster than ``exp``."""
     if x.type != "f32":
         return k.call("exp", x)
-    # Adding it leaves a rounded sum in the last digits: the biased exponent of a power of two.
-    shift = _constant(k, 1.5 * 2**23 + 127)
+    # Its last digits are the biased exponent of a power of two.
+    shift = _constant(k, _SHIFT + 127)
     shifted = k.call("fma", x, _constant(k, 1 / math.log(2)), shift)
     multiple = k.call("sub", shifted, shift)
     rest = k.call("fma", multiple, _constant(k, -0.693145752), x)
@@ -178,9 +185,8 @@ def _logarithm(k: Kernel, x: Value, correction: Value | None, shift: Value | Non
     multiple = k.converted(exponent, "f32")
     if shift is not None:
         multiple = k.call("sub", multiple, shift)
-    more = k.call("mul", k.call("mul", square, excess), polynomial(k, excess, _LOG))
-    if correction is not None:
-        more = k.call("add", more, correction)
+    cube, zero = k.call("mul", square, excess), _constant(k, 0)
+    more = k.call("fma", cube, polynomial(k, excess, _LOG), correction or zero)
     more = k.call("fma", multiple, _constant(k, _LOG_2[1]), more)
     more = k.call("sub", k.call("mul", square, _constant(k, 0.5)), more)
     return k.call("fma", multiple, _constant(k, _LOG_2[0]), k.call("sub", excess, more))

@@ -96,3 +96,37 @@ def test_large_kernels_are_launched(on_queue):
         return F.linear(F.where(y > x, y * x, x), w)
 
     assert "opencl" in _compared(function, on_queue(1 << 17, 8))
+
+
+FUNCTIONS = {
+    "exp": F.exp, "expm1": F.expm1, "log": F.log, "log1p": F.log1p, "sqrt": F.sqrt,
+    # Kernels: alone, these are primitives.
+    "sigmoid": lambda x: F.where(x < 30, F.sigmoid(x), x),
+    "tanh": lambda x: F.where(x < 30, F.tanh(x), x),
+    "reciprocal": lambda x: 1 / x, "div": lambda x: x / (x + 3),
+    "sum of products": lambda x: x * (x + 1) + x * 0.37,
+}  # fmt: skip
+#: Values of a call, which the host computes, and of all calls.
+_AT_ONCE, _ALL = 3_000, 1_000_000
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_results_are_those_of_kernels_to_the_last_bit(name, on_queue):
+    w, rng = on_queue(4, 4), np.random.default_rng(7)
+
+    def function(x, w):
+        return FUNCTIONS[name](x), F.linear(w, w)
+
+    of_host = sycl_dnn.compile(function)
+    of_kernel = sycl_dnn.compile(function, passes={"run_on_host": False})
+    any_bits = rng.integers(0, 1 << 32, _ALL // 2, dtype=np.uint32).view("f4")
+    values = np.concatenate([any_bits, rng.normal(0, 4, _ALL // 2).astype("f4")])
+    rng.shuffle(values)
+    for first in range(0, _ALL - _AT_ONCE, _AT_ONCE):
+        x = dpnp.asarray(values[first : first + _AT_ONCE], sycl_queue=w.sycl_queue)
+        result, expected = (dpnp.asnumpy(f(x, w)[0]) for f in (of_host, of_kernel))
+        is_equal = result.view("i4") == expected.view("i4")
+        different = ~(is_equal | (np.isnan(result) & np.isnan(expected)))
+        assert not different.any(), (values[first:][: len(result)][different][:5], first)
+    report = of_host.explain(x, w)
+    assert report.n_steps == 1
