@@ -221,24 +221,33 @@ void normalize_rows(const operation &o, float *const *arrays) {
     });
 }
 
-// arrays: sources, dst. sizes: rows, step of dst; for each source the elements of a row, the step
-// between rows, rows of a group, and the step between groups.
-void join(const operation &o, float *const *arrays) {
+constexpr int64_t work_of_byte = work_of_element / sizeof(float);
+
+// Copies some bytes of a row of the result.
+void join_row(const operation &o, float *const *arrays, int64_t r, int64_t begin, int64_t end) {
     const size_t n_sources = o.arrays.size() - 1;
-    const int64_t step = o.sizes[1];
-    in_parts(o.sizes[0], work_of_element * step, [&](int64_t begin, int64_t end) {
-        for (int64_t r = begin; r < end; ++r) {
-            float *y = arrays[n_sources] + r * step;
-            for (size_t i = 0; i < n_sources; ++i) {
-                const int64_t *const sizes = o.sizes.data() + 2 + 4 * i;
-                const int64_t n = sizes[0];
-                const float *x = arrays[i] + r % sizes[2] * sizes[1] + r / sizes[2] * sizes[3];
-                if (n < 64)
-                    copy_numbers(x, n, y);
-                else
-                    std::memcpy(y, x, n * sizeof *y);
-                y += n;
-            }
+    char *y = reinterpret_cast<char *>(arrays[n_sources]) + r * o.sizes[1];
+    int64_t at = 0;
+    for (size_t i = 0; i < n_sources && at < end; ++i) {
+        const int64_t *const sizes = o.sizes.data() + 2 + 4 * i;
+        const int64_t first = std::max(at, begin), last = std::min(at + sizes[0], end);
+        const char *x = reinterpret_cast<const char *>(arrays[i]) + r % sizes[2] * sizes[1] +
+                        r / sizes[2] * sizes[3];
+        if (first < last) copy_run(x + first - at, last - first, y + first);
+        at += sizes[0];
+    }
+}
+
+// arrays: sources, dst. sizes, in bytes: rows, step of dst; for each source a row, the step between
+// rows, rows of a group, and the step between groups. Long rows are divided.
+void join(const operation &o, float *const *arrays) {
+    constexpr int64_t most_of_part = 1 << 14;
+    const int64_t step = o.sizes[1], n_parts = (step + most_of_part - 1) / most_of_part;
+    const int64_t part = std::min(step, most_of_part);
+    in_parts(o.sizes[0] * n_parts, work_of_byte * part, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+            const int64_t first = i % n_parts * part;
+            join_row(o, arrays, i / n_parts, first, std::min(step, first + part));
         }
     });
 }
@@ -358,6 +367,7 @@ int64_t work_of(const operation &o) {
             work *= o.sizes[i];
         return work;
     }
+    if (o.kind == "join") return work_of_byte * o.sizes[0] * o.sizes[1];
     const bool has_windows = o.kind == "convolution" || o.kind == "narrow" ||
                              o.kind == "depthwise" || o.kind == "transposed";
     return has_windows ? work_of_windows(o) : 0;

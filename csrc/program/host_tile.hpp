@@ -10,7 +10,21 @@
 
 namespace sycl_dnn {
 
-// A loop: calls of memcpy would take longer than copies of few elements.
+// A loop: calls of memcpy would take longer than copies of few bytes. The last bytes overlap those
+// before them.
+inline void copy_run(const char *x, int64_t n, char *y) {
+    constexpr int64_t at_once = 16;
+    if (n >= 256) {
+        std::memcpy(y, x, n);
+    } else if (n >= at_once) {
+        for (int64_t i = 0; i + at_once < n; i += at_once) std::memcpy(y + i, x + i, at_once);
+        std::memcpy(y + n - at_once, x + n - at_once, at_once);
+    } else {
+        for (int64_t i = 0; i < n; ++i) y[i] = x[i];
+    }
+}
+
+// The same for numbers.
 inline void copy_numbers(const float *x, int64_t n, float *y) {
     int64_t i = 0;
     for (; i + 4 <= n; i += 4) std::memcpy(y + i, x + i, 4 * sizeof *y);

@@ -24,6 +24,7 @@ from sycl_dnn.lower.host_products import (
 )
 from sycl_dnn.lower.host_recurrence import recurrence_of
 from sycl_dnn.lower.step_graph import Graph, Node
+from sycl_dnn.onednn import dtypes
 from sycl_dnn.onednn.apart import is_row_major
 from sycl_dnn.program.host_copies import copy_of
 from sycl_dnn.trace import layout
@@ -33,6 +34,9 @@ from sycl_dnn.trace.values import Tensor
 #: Elements that operations other than products read and write up to which one thread was faster
 #: than oneDNN on two, with its submission.
 _MAX_ELEMENTS, _MAX_NORMED = 1 << 16, 1 << 14
+#: Bytes of a concatenation up to which the caller and a second thread copy faster than oneDNN on
+#: two processors; on more, these are less.
+_MAX_JOINED, _MAX_JOINED_ON_SEVERAL = 1 << 22, 1 << 18
 _STATISTICS = ("mean", "variance")
 #: Elements that are computed at once where any number would do.
 _MAX_ROW = 512
@@ -55,6 +59,8 @@ def operation_of(graph: Graph, node: Node, factor: int = 1) -> Operation | None:
         return None
     if node.row == "reorder":
         return _copy(node, factor)
+    if node.row == "concat":
+        return _concat(graph, node, factor)
     tensors = (*node.inputs.values(), *node.outputs.values())
     if not all(t.dtype == "float32" for t in tensors):
         return None
@@ -204,19 +210,27 @@ def _function(node: Node, factor: int) -> Operation | None:
     return with_post_ops(node, "functions", (src,), sizes, (), False, [first])
 
 
-def _concat(node: Node, factor: int) -> Operation | None:
+def _concat(graph: Graph, node: Node, factor: int) -> Operation | None:
     dst, sources = node.dst.desc, tuple(node.inputs.values())
-    if not layout.is_dense(dst) or not dst.is_plain or len(node.post_ops):
+    n_bytes, rest = divmod(dtypes.bits_of(node.dst.dtype), 8)
+    is_copy = not (rest or len(node.post_ops) or node.attr.calls)
+    if not (is_copy and layout.is_dense(dst) and all(t.dtype == node.dst.dtype for t in sources)):
+        return None
+    n_processors = graph.trace.engine.sycl_device.max_compute_units
+    most = _MAX_JOINED if n_processors <= 2 else factor * _MAX_JOINED_ON_SEVERAL
+    if node.dst.size * n_bytes > most:
         return None
     axis = node.params["concat_dimension"]
     inner = dst.strides[axis]
     rows, step = node.dst.size // (dst.dims[axis] * inner), dst.dims[axis] * inner
-    sizes = [rows, step]
+    sizes = [rows, step * n_bytes]
     for source in sources:
         groups = _groups_of_rows(source.desc, dst, axis)
         if groups is None:
             return None
-        sizes += [source.desc.dims[axis] * inner, *groups]
+        between, n_rows, between_groups = groups
+        row = source.desc.dims[axis] * inner
+        sizes += [row * n_bytes, between * n_bytes, n_rows, between_groups * n_bytes]
     return Operation("join", sources, (node.dst,), (tuple(sizes), (), ()))
 
 
@@ -252,7 +266,6 @@ def _is_row_major(desc: MemoryDesc) -> bool:
 _READERS: dict[str, tuple[Callable[[Node, int], Operation | None], int]] = {
     "pooling_forward": (_pool, _MAX_ELEMENTS),
     "binary": (_binary, _MAX_ELEMENTS),
-    "concat": (_concat, _MAX_ELEMENTS),
     "softmax_forward": (_softmax, _MAX_NORMED),
     "layer_normalization_forward": (_layer_norm, _MAX_NORMED),
     "eltwise_forward": (_function, _MAX_NORMED),

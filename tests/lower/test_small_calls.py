@@ -103,6 +103,19 @@ def test_layouts_of_operands(layout, drawn):
     _compare(lambda: F.conv2d(dpnp.moveaxis(dpnp.moveaxis(image, 1, -1).copy(), -1, 1), weights))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("widths", [(37, 37), (21, 7000), (3, 1, 50)])
+def test_concatenations_are_copies_of_bytes(widths, axis, dtype, drawn):
+    shapes = [tuple(n if a == axis else 5 for a in range(3)) for n in widths]
+    parts = [F.astype(drawn(*shape), dtype) for shape in shapes]
+    expected = np.concatenate([numbers(part)[0] for part in parts], axis)
+    for _ in range(3):
+        np.testing.assert_array_equal(numbers(F.cat(parts, axis))[0], expected)
+    if min(shapes[0][axis:]) > 20:
+        assert _implementations(lambda: F.cat(parts, axis)) == {"host"}
+
+
 def test_large_calls_are_left_to_onednn(drawn):
     x, w = drawn(300, 300), drawn(300, 300)
     assert "host" not in _implementations(lambda: F.linear(x, w))
