@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "base/errors.hpp"
+#include "program/host_blocks.hpp"
 #include "program/host_recurrence.hpp"
 #include "program/host_rows.hpp"
 #include "program/host_tile.hpp"
@@ -332,6 +333,7 @@ const operation_kind operation_kinds[] = {
     {"rows", 3, 8, 0, gather_rows},
     {"softmax", 2, 2, 0, normalize_powers},
     {"layer_norm", 4, 3, 1, normalize_rows},
+    {"blocks", 5, n_block_sizes, 0, multiply_blocks},
     {"recurrence", 7, n_recurrence_sizes, 0, recur},
 };
 
@@ -368,6 +370,7 @@ int64_t work_of(const operation &o) {
         return work;
     }
     if (o.kind == "join") return work_of_byte * o.sizes[0] * o.sizes[1];
+    if (o.kind == "blocks") return work_of_blocks(o);
     const bool has_windows = o.kind == "convolution" || o.kind == "narrow" ||
                              o.kind == "depthwise" || o.kind == "transposed";
     return has_windows ? work_of_windows(o) : 0;

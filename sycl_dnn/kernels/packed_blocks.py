@@ -212,14 +212,13 @@ class Around(NamedTuple):
     gate: str = ""
 
     def fits(self, x: Tensor) -> bool:
-        """Whether kernels normalize the rows of ``x`` and apply the activation.
+        """Whether kernels normalize the rows of ``x`` and apply the activation, if they are few.
 
         Each group normalizes all rows, which costs little compared to its matrix rows on a CPU.
         """
         norm = self.norm
         is_float = norm is None or (norm.dtype == "float32" and norm.shape == x.shape[1:])
-        is_cpu = x.trace.is_on_cpu
-        return is_cpu and is_float and 0 < x.shape[0] <= MOST_ROWS and x.size <= _MAX_NORMED
+        return x.trace.is_on_cpu and is_float
 
     def macros(self, m: int, n_matrices: int) -> list[str]:
         """Return the macros for a kernel's parameters and fused operations.
@@ -274,6 +273,8 @@ def packed_products(
     """
     (m, k), sizes = x.shape, [w.shape[0] for w in matrices]
     is_small = 0 < m <= MOST_ROWS and min(sizes) > 0 and max(sizes) * max(k, 32) < MAX_SPAN
+    if around.norm is not None and x.size > _MAX_NORMED:
+        return None
     if not is_small or not k or x.dtype not in DTYPES:
         return None
     kernels = _kernels(x, kind, x.dtype, m, len(matrices), around)

@@ -4,7 +4,8 @@
 A tile interleaves its rows by 2 bytes. A vector holds pairs of weights of all 16 rows, which one
 instruction multiplies by a pair of 16-bit integers and adds (``vpmaddwd``, ``vpdpwssd``), so no
 sums across a vector are needed. Elements of the other matrix are rounded to 16 bits with a scale
-for each block, 1/65534 of its largest element.
+for each block, 1/65534 of its largest element. Many rows of it are multiplied by the host
+(``csrc/program/host_blocks.cpp``), which rounds them to 8 bits.
 """
 
 from __future__ import annotations
@@ -14,14 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from sycl_dnn._core import MemoryDesc
+from sycl_dnn._core import MemoryDesc, cpu_isa, get_effective_cpu_isa
+from sycl_dnn._core import algorithm as A
 from sycl_dnn.kernels.choice import DTYPES
 from sycl_dnn.kernels.index_range import MAX_SPAN
-from sycl_dnn.kernels.launching import Kernels, dense, shares
+from sycl_dnn.kernels.launching import Kernels, dense, host_sequence, new_results, shares
 from sycl_dnn.kernels.packed_blocks import BLOCKS, MOST_ROWS, Around, recorded_products
 from sycl_dnn.onednn.dtypes import DATA_TYPES
 from sycl_dnn.trace.capabilities import has_fast_bfloat16
-from sycl_dnn.trace.steps import Layout, Out
+from sycl_dnn.trace.steps import Layout, Out, Step
 from sycl_dnn.trace.values import Tensor
 
 #: Rows of a tile.
@@ -32,6 +34,11 @@ _AT_ONCE = 1024
 TILED = {f"{kind} in tiles": kind for kind in ("Q4_0", "Q4_1", "Q8_0", "Q4_K", "Q5_K", "Q6_K")}
 #: Maximum number of elements of the other matrix in private memory.
 _MAX_PRIVATE = 1 << 17
+#: Activations of the host's products: algorithm, alpha, beta, no operand.
+_GATES = {
+    "silu": (A.eltwise_swish, 1.0, 0.0, -1), "gelu": (A.eltwise_gelu_erf, 0.0, 0.0, -1),
+    "gelu_tanh": (A.eltwise_gelu_tanh, 0.0, 0.0, -1), "relu": (A.eltwise_relu, 0.0, 0.0, -1),
+}  # fmt: skip
 #: Columns of the blocks of oneDNN's layouts for bfloat16, the fastest ones first.
 _WIDE = (48, 64, 32, 16)
 
@@ -266,7 +273,9 @@ def tiled_products(
     result.
     """
     (m, k), sizes = x.shape, [w.shape[0] for w in matrices]
-    is_small = 0 < m <= MOST_ROWS and 0 < x.size <= _MAX_PRIVATE and min(sizes) > 0
+    if m > MOST_ROWS:
+        return _of_many_rows(x, matrices, kind, around)
+    is_small = 0 < m and 0 < x.size <= _MAX_PRIVATE and min(sizes) > 0
     if not is_small or max(sizes) * k >= MAX_SPAN or x.dtype not in DTYPES or not x.trace.is_on_cpu:
         return None
     macros = [*around.macros(m, len(matrices)), f"K {k}"]
@@ -278,6 +287,33 @@ def tiled_products(
     share, n_groups = shares(x, n_tiles)
     name, numbers = "tiled_products", [*sizes, n_tiles, share]
     return recorded_products(kernels, name, x, matrices, around, sizes, numbers, n_groups)
+
+
+def _of_many_rows(
+    x: Tensor, matrices: Sequence[Tensor], kind: str, around: Around
+) -> list[Tensor] | None:
+    """Return the products that the host computes; None if others are faster, or x has no columns.
+
+    Tiles of AMX multiply decoded matrices in bfloat16 several times as fast.
+    """
+    (m, k), isa, bits = x.shape, get_effective_cpu_isa(), cpu_isa.avx2.value
+    is_fast = isa.value & bits == bits and "amx" not in isa.name
+    if not (is_fast and x.trace.is_on_cpu and x.dtype == "float32" and k):
+        return None
+    sizes = [w.shape[0] for w in matrices]
+    functions = (_GATES[around.gate],) if around.gate else ()
+    numbers = (m, k, list(TILED).index(kind), *sizes)
+    sizes = sizes[:1] if around.gate else sizes
+    given = {"x": x, "norm": around.norm, "added": around.added}
+    given |= {f"w{i}": w for i, w in enumerate(matrices)}
+    inputs = {name: dense(t) for name, t in given.items() if t is not None}
+    outs = new_results(x.trace, [Out((m, n), "float32") for n in sizes])
+    outputs = {f"y{i}": y for i, y in enumerate(outs)}
+    order = {name: i for i, name in enumerate((*inputs, *outputs))}
+    arrays = tuple((order.get(name, -1), 0) for name in (*given, *outputs))
+    row = ("blocks", arrays, numbers, functions, (around.eps,))
+    x.trace.add_step(Step(host_sequence([row], "tiled_products", ()), inputs, outputs))
+    return outs
 
 
 def tiled_columns(data: Tensor, kind: str, dtype: str) -> Tensor | None:

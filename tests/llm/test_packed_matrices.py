@@ -76,19 +76,20 @@ def test_products_equal_those_of_the_decoded_matrix(kind, rows, monkeypatch):
     size = np.abs(x).astype("f8") @ np.abs(weights.T)
     actual = dpnp.asnumpy(packed_linear(dpnp.asarray(x), dpnp.asarray(raw), kind))
     few = 2.0**-15 if kind in TILED else 1e-6  # tiles are multiplied by 16-bit integers
-    most = few if rows <= packed_blocks.MOST_ROWS else 2.0**-8  # in bfloat16 on some CPUs
+    # In bfloat16 on some CPUs, or 8 bits of the greatest of 32 elements.
+    most = few if rows <= packed_blocks.MOST_ROWS else 2.0**-7
     assert actual.dtype == np.float32
     assert np.all(np.abs(actual - expected) <= most * size)
 
 
 @pytest.mark.parametrize("n", [16, 32, 64, 80, 144])
 def test_many_rows_by_matrices_of_any_width(n):
-    """The layout in which columns are decoded depends on it."""
+    """The tiles that are multiplied at once depend on it, or the layout of decoded columns."""
     raw, weights = blocks("Q4_1 in tiles", n)
     x = RNG.standard_normal((24, 64)).astype("f4")
     actual = dpnp.asnumpy(packed_linear(dpnp.asarray(x), dpnp.asarray(raw), "Q4_1 in tiles"))
     size = np.abs(x) @ np.abs(weights.T)
-    assert np.all(np.abs(actual - x.astype("f8") @ weights.T.astype("f8")) <= 2.0**-8 * size)
+    assert np.all(np.abs(actual - x.astype("f8") @ weights.T.astype("f8")) <= 2.0**-7 * size)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -125,7 +126,7 @@ def test_several_matrices_and_a_summand(rows, kind):
     x = RNG.standard_normal((rows, 64)).astype("f4")
     actual = packed_linears(dpnp.asarray(x), [dpnp.asarray(raw) for raw, _ in found], kind)
     for y, (_, weights) in zip(actual, found, strict=True):
-        np.testing.assert_allclose(dpnp.asnumpy(y), x @ weights.T, atol=1 if rows > 8 else 6e-3)
+        np.testing.assert_allclose(dpnp.asnumpy(y), x @ weights.T, atol=2 if rows > 8 else 6e-3)
     added = RNG.standard_normal(actual[0].shape).astype("f4")
     data = dpnp.asarray(found[0][0])
     one = packed_linears(dpnp.asarray(x), [data], kind, dpnp.asarray(added))[0]
@@ -286,5 +287,5 @@ def test_a_program_of_many_rows_decodes_at_each_call(kind):
     f(x, data)
     with sycl_dnn.profile(wait=True) as found:
         f(x, data)
-    name = "tiled_columns" if kind in TILED else "packed_rows"
-    assert name in [r.name for r in found.records]
+    names = {"tiled_columns", "tiled_products"} if kind in TILED else {"packed_rows"}
+    assert names & {r.name for r in found.records}
