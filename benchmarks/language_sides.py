@@ -56,16 +56,51 @@ def openvino_side(model: str, precision: str) -> Run:
     return run
 
 
-def llama_side(model: str, _: str) -> Run:
-    """Return the runner of llama.cpp, through the C functions of llama-cpp-python."""
-    import llama_cpp as c
+class _Parameters(ctypes.Structure):
+    """Parameters of llama.cpp, which only it knows; those of a context begin with these."""
 
-    # Kept, or the library reports to a function that is gone.
-    llama_side.log = c.llama_log_callback(lambda *_: None)  # type: ignore[attr-defined]
-    c.llama_log_set(llama_side.log, ctypes.c_void_p(0))  # type: ignore[attr-defined]
-    model_params = c.llama_model_default_params()
-    model_params.use_extra_bufts = False  # its AMX code fails here
-    loaded = c.llama_model_load_from_file(model.encode(), model_params)
+    _fields_ = [
+        *((name, ctypes.c_int32) for name in ("n_ctx", "n_batch", "n_ubatch", "n_seq_max")),
+        ("unused", ctypes.c_int32 * 3), ("n_threads", ctypes.c_int32),
+        ("n_threads_batch", ctypes.c_int32), ("others", ctypes.c_char * 1024),
+    ]  # fmt: skip
+
+
+class _Batch(ctypes.Structure):
+    _i32, _i8 = ctypes.POINTER(ctypes.c_int32), ctypes.POINTER(ctypes.c_int8)
+    _fields_ = [
+        ("n_tokens", ctypes.c_int32), ("token", _i32), ("embd", ctypes.c_void_p), ("pos", _i32),
+        ("n_seq_id", _i32), ("seq_id", ctypes.POINTER(_i32)), ("logits", _i8),
+    ]  # fmt: skip
+
+
+def _llama() -> Any:
+    """Return the C functions of llama.cpp in xllamacpp, whose interface has only a server."""
+    import xllamacpp
+
+    c, pointer = ctypes.CDLL(xllamacpp.xllamacpp.__file__), ctypes.c_void_p
+    for name, result, arguments in (
+        ("llama_model_default_params", _Parameters, []),
+        ("llama_context_default_params", _Parameters, []),
+        ("llama_model_load_from_file", pointer, [ctypes.c_char_p, _Parameters]),
+        ("llama_init_from_model", pointer, [pointer, _Parameters]),
+        ("llama_model_get_vocab", pointer, [pointer]),
+        ("llama_vocab_n_tokens", ctypes.c_int32, [pointer]),
+        ("llama_batch_init", _Batch, [ctypes.c_int32] * 3),
+        ("llama_decode", ctypes.c_int32, [pointer, _Batch]),
+        ("llama_get_logits_ith", ctypes.POINTER(ctypes.c_float), [pointer, ctypes.c_int32]),
+        ("llama_get_memory", pointer, [pointer]),
+        ("llama_memory_clear", None, [pointer, ctypes.c_bool]),
+    ):
+        function = getattr(c, name)
+        function.restype, function.argtypes = result, arguments
+    return c
+
+
+def llama_side(model: str, _: str) -> Run:
+    """Return the runner of llama.cpp."""
+    c = _llama()
+    loaded = c.llama_model_load_from_file(model.encode(), c.llama_model_default_params())
     n_vocab = c.llama_vocab_n_tokens(c.llama_model_get_vocab(loaded))
     params = c.llama_context_default_params()
     params.n_ctx, params.n_batch, params.n_seq_max = 8 * _CONTEXT, 8 * _CONTEXT, 8

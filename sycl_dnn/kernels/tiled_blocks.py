@@ -275,7 +275,7 @@ def tiled_products(
     (m, k), sizes = x.shape, [w.shape[0] for w in matrices]
     if m > MOST_ROWS:
         return _of_many_rows(x, matrices, kind, around)
-    is_small = 0 < m and 0 < x.size <= _MAX_PRIVATE and min(sizes) > 0
+    is_small = m > 0 and 0 < x.size <= _MAX_PRIVATE and min(sizes) > 0
     if not is_small or max(sizes) * k >= MAX_SPAN or x.dtype not in DTYPES or not x.trace.is_on_cpu:
         return None
     macros = [*around.macros(m, len(matrices)), f"K {k}"]
