@@ -38,7 +38,7 @@ enum packed_kind { q4_0, q4_1, q8_0, q4_k, q5_k, q6_k };
 struct format {
     int n_units, n_parts, group, most;
 };
-constexpr format formats[] = {{9, 1, 32, 15}, {10, 1, 32, 15}, {17, 1, 32, 255},
+constexpr format formats[] = {{9, 1, 32, 15},  {10, 1, 32, 15}, {17, 1, 32, 255},
                               {72, 8, 32, 15}, {88, 8, 32, 31}, {105, 8, 16, 63}};
 
 struct packed_loops {
@@ -77,7 +77,8 @@ BEGIN("avx2,fma,f16c,avxvnni")
 #define INSTRUCTIONS avx2_vnni
 #define WIDTH 8
 #define TILES 1
-#define DOT(sums, codes, x) (words)_mm256_dpbusd_avx_epi32((__m256i)sums, (__m256i)codes, (__m256i)x)
+#define DOT(sums, codes, x) \
+    (words) _mm256_dpbusd_avx_epi32((__m256i)sums, (__m256i)codes, (__m256i)x)
 #include "program/host_blocks.inc"
 END
 
@@ -85,7 +86,7 @@ BEGIN("avx512f,avx512vl,avx512dq,avx512bw,avx512vnni,fma,f16c")
 #define INSTRUCTIONS avx512_vnni
 #define WIDTH 16
 #define TILES 2
-#define DOT(sums, codes, x) (words)_mm512_dpbusd_epi32((__m512i)sums, (__m512i)codes, (__m512i)x)
+#define DOT(sums, codes, x) (words) _mm512_dpbusd_epi32((__m512i)sums, (__m512i)codes, (__m512i)x)
 #include "program/host_blocks.inc"
 END
 
@@ -116,6 +117,9 @@ using namespace block_loops;
 namespace {
 
 constexpr int64_t tile_rows = 16, tiles_of_panel = 2, most_rows = 8;
+// Elements of rows that all tiles are multiplied by before the next rows: they stay in the cache of
+// a processor.
+constexpr int64_t elements_at_once = 1 << 19;
 
 struct BlockProduct {
     const HostSequence::operation &o;
@@ -141,7 +145,8 @@ struct BlockProduct {
         return is_gated ? tiles_of(matrix) : (tiles_of(matrix) + 1) / tiles_of_panel;
     }
 
-    void multiply_panel(const quantized_rows &x, int64_t i) const {
+    // The rows from one to another by the panel with the number i.
+    void multiply_panel(const quantized_rows &x, int64_t begin, int64_t end, int64_t i) const {
         int64_t matrix = 0;
         for (; !is_gated && i >= panels_of(matrix); ++matrix) i -= panels_of(matrix);
         const int64_t tile = is_gated ? i : i * tiles_of_panel;
@@ -149,13 +154,14 @@ struct BlockProduct {
         const auto w = numbers_of<decoded_tiles, uint8_t>(0, tiles_of_panel * tile_rows, nullptr);
         const int64_t n_parts = k / 32, n_units = n_parts / of.n_parts * of.n_units;
         for (int64_t t = 0; t < n_tiles; ++t) {
-            const auto *tiles = reinterpret_cast<const uint16_t *>(arrays[3 + matrix + is_gated * t]);
+            const auto *tiles =
+                reinterpret_cast<const uint16_t *>(arrays[3 + matrix + is_gated * t]);
             fast.read_tile(tiles + (tile + !is_gated * t) * n_units * tile_rows, n_parts,
                            w.codes + t * k * tile_rows, w.scales + t * n_groups * tile_rows,
                            w.least + t * n_groups * tile_rows);
         }
-        for (int64_t row = 0; row < m;) {
-            const int64_t left = m - row;
+        for (int64_t row = begin; row < end;) {
+            const int64_t left = end - row;
             const int64_t rows = left >= fast.most_rows ? fast.most_rows : left >= 4 ? 4 : 1;
             alignas(64) float sums[tiles_of_panel * most_rows * tile_rows];
             for (int64_t t = 0; t < n_tiles;) {
@@ -175,19 +181,19 @@ struct BlockProduct {
     // Applies the activation, and writes the results with the summand.
     void finish(float *sums, int64_t matrix, int64_t tile, int64_t n_tiles, int64_t row,
                 int64_t rows) const {
+        const auto &f = host_rows::fast();
+        const auto add = f.combination_of(dnnl_binary_add);
         const int64_t size = rows * tile_rows;
         if (is_gated) {
-            const HostSequence::function &f = o.functions[0];
-            f.apply(sums, size, f.alpha, f.beta);
-            for (int64_t i = 0; i < size; ++i) sums[i] *= sums[size + i];
+            o.functions[0].apply(sums, size, o.functions[0].alpha, o.functions[0].beta);
+            f.combination_of(dnnl_binary_mul)(sums, sums + size, size);
         }
         for (int64_t t = 0; t < n_tiles; ++t)
             for (int64_t r = 0; r < rows; ++r) {
                 const int64_t at = (row + r) * n[matrix] + (tile + t) * tile_rows;
-                const float *const from = sums + t * size + r * tile_rows;
-                float *const to = arrays[3 + n_matrices + matrix] + at;
-                for (int64_t i = 0; i < tile_rows; ++i)
-                    to[i] = from[i] + (arrays[2] ? arrays[2][at + i] : 0.0f);
+                float *const from = sums + t * size + r * tile_rows;
+                if (arrays[2]) add(from, arrays[2] + at, tile_rows);
+                std::memcpy(arrays[3 + n_matrices + matrix] + at, from, tile_rows * sizeof *from);
             }
     }
 
@@ -201,8 +207,14 @@ struct BlockProduct {
         });
         int64_t n_panels = 0;
         for (int64_t i = 0; i < (is_gated ? 1 : n_matrices); ++i) n_panels += panels_of(i);
-        in_parts(n_panels, m * k * tiles_of_panel * tile_rows, [&](int64_t begin, int64_t end) {
-            for (int64_t i = begin; i < end; ++i) multiply_panel(x, i);
+        const int64_t n_chunks = (m * k + elements_at_once - 1) / elements_at_once;
+        const int64_t rows = (m / n_chunks + most_rows - 1) / most_rows * most_rows;
+        const int64_t n = (m + rows - 1) / rows * n_panels;
+        in_parts(n, rows * k * tiles_of_panel * tile_rows, [&](int64_t begin, int64_t end) {
+            for (int64_t i = begin; i < end; ++i) {
+                const int64_t first = i / n_panels * rows;
+                multiply_panel(x, first, std::min(m, first + rows), i % n_panels);
+            }
         });
     }
 };

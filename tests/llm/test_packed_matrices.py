@@ -11,6 +11,7 @@ from small_language_models import CONFIG, write_folder
 import sycl_dnn
 from sycl_dnn import functional as F
 from sycl_dnn import llm
+from sycl_dnn._core import cpu_isa, get_effective_cpu_isa
 from sycl_dnn.kernels import packed_blocks, tiled_blocks
 from sycl_dnn.kernels.packed_blocks import BLOCKS
 from sycl_dnn.kernels.tiled_blocks import TILED, in_tiles
@@ -90,6 +91,23 @@ def test_many_rows_by_matrices_of_any_width(n):
     actual = dpnp.asnumpy(packed_linear(dpnp.asarray(x), dpnp.asarray(raw), "Q4_1 in tiles"))
     size = np.abs(x) @ np.abs(weights.T)
     assert np.all(np.abs(actual - x.astype("f8") @ weights.T.astype("f8")) <= 2.0**-7 * size)
+
+
+@pytest.mark.parametrize("kind", TILED)
+@pytest.mark.sweep(3)
+def test_prompts_are_multiplied_as_bytes(kind):
+    """An odd number of tiles, and more rows than stay in a cache; their number is no power of 2."""
+    raw, weights = blocks(kind, 48, 16 if "K" not in kind else 2)
+    x = RNG.standard_normal((1037, 512)).astype("f4")
+    data = dpnp.asarray(raw)
+    with sycl_dnn.profile(wait=True) as found:
+        actual = dpnp.asnumpy(packed_linear(dpnp.asarray(x), data, kind))
+    # Errors of rounded elements are independent of each other.
+    errors = np.abs(actual - x @ weights.T) / np.sqrt((x**2) @ (weights**2).T)
+    assert errors.max() < 0.05
+    isa = get_effective_cpu_isa()
+    if isa.value & cpu_isa.avx2.value == cpu_isa.avx2.value and "amx" not in isa.name:
+        assert {r.name for r in found.records} == {"tiled_products"}
 
 
 @pytest.mark.parametrize("kind", KINDS)
