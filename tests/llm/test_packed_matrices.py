@@ -107,7 +107,7 @@ def test_prompts_are_multiplied_as_bytes(kind):
     assert errors.max() < 0.05
     isa = get_effective_cpu_isa()
     if isa.value & cpu_isa.avx2.value == cpu_isa.avx2.value and "amx" not in isa.name:
-        assert {r.name for r in found.records} == {"tiled_products"}
+        assert "tiled_columns" not in {r.name for r in found.records}
 
 
 @pytest.mark.parametrize("kind", KINDS)
