@@ -14,7 +14,7 @@ from typing import Any
 
 #: Compiled into the extension (CMakeLists.txt reads this line). Raise it if the extension's
 #: interface changes, so that Python files are never used with a mismatched extension.
-INTERFACE = 59
+INTERFACE = 63
 
 _FOLDER = Path(__file__).resolve().parent
 

@@ -7,6 +7,7 @@
 #include "base/gil.hpp"
 #include "engine/in_flight.hpp"
 #include "engine/order.hpp"
+#include "program/host_copy.hpp"
 #include "program/run_program.hpp"
 
 namespace sycl_dnn {
@@ -31,6 +32,27 @@ bool has_bytes_of_device(const py::array &array) {
         std::strchr("biu", dtype.kind()) || dtype.num() == py::dtype::of<float>().num();
     return is_plain && dtype.byteorder() != '>' && array.size() &&
            array.flags() & py::array::c_style;
+}
+
+// A type whose elements are moved like those of this size; null if there is none.
+const char *type_of_size(py::ssize_t itemsize) {
+    return itemsize == 4 ? "float32" : itemsize == 2 ? "float16" : nullptr;
+}
+
+// The axes of a copy, those that follow each other in both arrays as one.
+std::vector<HostCopy::axis> axes_of(const py::array &copy,
+                                    const std::vector<py::ssize_t> &strides) {
+    std::vector<HostCopy::axis> axes;
+    for (py::ssize_t a = 0; a < copy.ndim(); ++a) {
+        const int64_t n = copy.shape(a), size = copy.itemsize();
+        const HostCopy::axis axis{n, strides[a] / size, copy.strides(a) / size};
+        if (n == 1) continue;
+        if (!axes.empty() && axes.back()[1] == n * axis[1])
+            axes.back() = {axes.back()[0] * n, axis[1], axis[2]};
+        else
+            axes.push_back(axis);
+    }
+    return axes;
 }
 
 }  // namespace
@@ -62,6 +84,13 @@ py::array host_copy(const py::object &type, const py::object &array) {
     py::array copy(dtype, shape);
     if (std::equal(strides.begin(), strides.end(), copy.strides())) {
         copy_bytes(copy.mutable_data(), data, nbytes);
+        return copy;
+    }
+    if (const char *name = type_of_size(dtype.itemsize()); name && copy.size()) {
+        const HostCopy moved(name, name, axes_of(copy, strides));
+        void *const addresses[] = {const_cast<char *>(data), copy.mutable_data()};
+        const ReleasedGil nogil;
+        moved.run(addresses);
         return copy;
     }
     // Without an owner of the memory, pybind11 copies.

@@ -10,6 +10,10 @@
 #include <string>
 #include <type_traits>
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 namespace sycl_dnn {
 
 // Registers are passed to functions that are inlined.

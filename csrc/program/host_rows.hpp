@@ -42,6 +42,15 @@ struct host_rows {
     };
     moments (*normalize)(const float *x, int64_t n, float epsilon, const float *factors,
                          const float *summands, float *y);
+    // The sums of rows' differences from a row, and of their squares; y = (x - means) factors +
+    // summands.
+    void (*add_up)(const float *x, int64_t rows, int64_t n, const float *near, float *sums,
+                   float *squares);
+    void (*shift)(const float *x, int64_t n, const float *means, const float *factors,
+                  const float *summands, float *y);
+    // How many elements precede each one: smaller ones, and equal ones before it. Both arrays have
+    // room for whole registers.
+    void (*rank)(const int32_t *keys, int64_t n, int32_t *ranks);
 
     // The next state of n elements from the gates i, f, g, o, each n elements; changes the cell
     // state.

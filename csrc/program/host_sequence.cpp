@@ -4,11 +4,14 @@
 #include <oneapi/dnnl/dnnl.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
+#include <numeric>
 
 #include "base/errors.hpp"
 #include "program/host_blocks.hpp"
+#include "program/host_order.hpp"
 #include "program/host_recurrence.hpp"
 #include "program/host_rows.hpp"
 #include "program/host_tile.hpp"
@@ -222,6 +225,44 @@ void normalize_rows(const operation &o, float *const *arrays) {
     });
 }
 
+// arrays: src, scale, shift, operands, dst. sizes: batches, pixels, channels, groups. numbers:
+// epsilon.
+void normalize_groups(const operation &o, float *const *arrays) {
+    const int64_t pixels = o.sizes[1], n = o.sizes[2], groups = o.sizes[3], of_group = n / groups;
+    const host_rows &rows = host_rows::fast();
+    std::vector<float> all(o.sizes[0] * 3 * n);  // means, factors and summands of each batch
+    in_parts(o.sizes[0], work_of_element * pixels * n, [&](int64_t begin, int64_t end) {
+        std::vector<float> sums(n), squares(n);
+        for (int64_t batch = begin; batch < end; ++batch) {
+            const float *x = arrays[0] + batch * pixels * n;
+            float *means = &all[batch * 3 * n], *factors = means + n, *summands = factors + n;
+            rows.mean_of_rows(x, pixels, n, factors);
+            for (int64_t c = 0; c < n; c += of_group)
+                std::fill_n(means + c, of_group,
+                            std::accumulate(factors + c, factors + c + of_group, 0.0f) / of_group);
+            rows.add_up(x, pixels, n, means, sums.data(), squares.data());
+            for (int64_t c = 0; c < n; c += of_group) {
+                // What the first sums have lost, as of rows.
+                const auto mean_of = [=](const std::vector<float> &v) {
+                    return std::accumulate(&v[c], &v[c] + of_group, 0.0f) / (pixels * of_group);
+                };
+                const float rest = mean_of(sums);
+                const float variance = std::max(mean_of(squares) - rest * rest, 0.0f);
+                for (int64_t i = c; i < c + of_group; ++i) {
+                    means[i] += rest;
+                    factors[i] = (arrays[1] ? arrays[1][i] : 1) /
+                                 std::sqrt(variance + static_cast<float>(o.numbers[0]));
+                    summands[i] = arrays[2] ? arrays[2][i] : 0;
+                }
+            }
+        }
+    });
+    by_row(o, arrays, o.sizes[0] * pixels, n, n, [&](int64_t r, float *y) {
+        const float *means = &all[r / pixels * 3 * n];
+        rows.shift(arrays[0] + r * n, n, means, means + n, means + 2 * n, y);
+    });
+}
+
 constexpr int64_t work_of_byte = work_of_element / sizeof(float);
 
 // Copies some bytes of a row of the result.
@@ -334,6 +375,8 @@ const operation_kind operation_kinds[] = {
     {"softmax", 2, 2, 0, normalize_powers},
     {"layer_norm", 4, 3, 1, normalize_rows},
     {"blocks", 5, n_block_sizes, 0, multiply_blocks},
+    {"group_norm", 4, 4, 1, normalize_groups},
+    {"order", 2, n_order_sizes, 0, order_rows},
     {"recurrence", 7, n_recurrence_sizes, 0, recur},
 };
 

@@ -49,7 +49,7 @@ def operation_of(graph: Graph, node: Node, factor: int = 1) -> Operation | None:
     ``factor`` is that of the limits.
     """
     if is_kernel(node.primitive):
-        found = gather_of(node) or rows_of(node) or expression_of(node, factor)
+        found = _recorded(node) or gather_of(node) or rows_of(node) or expression_of(node, factor)
         return found or _interpreted(node, factor)
     if "dst_layer" in node.outputs:
         return recurrence_of(graph, node)
@@ -70,6 +70,15 @@ def operation_of(graph: Graph, node: Node, factor: int = 1) -> Operation | None:
         return transposed_of(graph, node, factor)
     reader, most = _READERS.get(node.row, (None, 0))
     return None if reader is None or node.dst.size > factor * most else reader(node, factor)
+
+
+def _recorded(node: Node) -> Operation | None:
+    """Return the operation that was recorded as a host task, to be one of others."""
+    operations, *_ = recipe_of(node.primitive) or ((),)
+    if not isinstance(operations, tuple) or len(operations) != 1:
+        return None
+    kind, _, *data = operations[0]
+    return Operation(kind, (*node.inputs.values(),), (*node.outputs.values(),), tuple(data))
 
 
 def _copy(node: Node, factor: int) -> Operation | None:
@@ -199,6 +208,19 @@ def _layer_norm(node: Node, factor: int) -> Operation | None:
     )
 
 
+def _group_norm(node: Node, factor: int) -> Operation | None:
+    src, p = node.inputs["src"], node.params
+    batches, channels, *lengths = src.desc.dims
+    n_pixels = math.prod(lengths)
+    is_plain = p["flags"] | _NORMALIZATION_FLAGS == _NORMALIZATION_FLAGS
+    is_dense = layout.is_dense(src.desc) and is_by_pixel(src.desc) and src.desc == node.dst.desc
+    if not (is_plain and is_dense and src.desc.strides[0] == n_pixels * channels):
+        return None
+    inputs = src, node.inputs.get("scale"), node.inputs.get("shift")
+    sizes = batches, n_pixels, channels, p["groups"]
+    return with_post_ops(node, "group_norm", inputs, sizes, (p["epsilon"],))
+
+
 def _function(node: Node, factor: int) -> Operation | None:
     src, p = node.inputs["src"], node.params
     if src.desc != node.dst.desc or not layout.is_dense(src.desc):
@@ -269,6 +291,7 @@ _READERS: dict[str, tuple[Callable[[Node, int], Operation | None], int]] = {
     "softmax_forward": (_softmax, _MAX_NORMED),
     "layer_normalization_forward": (_layer_norm, _MAX_NORMED),
     "eltwise_forward": (_function, _MAX_NORMED),
+    "group_normalization_forward": (_group_norm, _MAX_NORMED // 4),
 }
 
 

@@ -44,8 +44,8 @@ LIGHT = ("copy", "expression", "kernel")
 #: operations: two threads compute them from the first to the last one, with one submission or none.
 _FACTOR, OPERATIONS_OF_RUN = 10, 6
 #: Among other steps, elements of a result beyond which oneDNN is faster, since it applies functions
-#: to registers; and the factor for windows of few channels, or of each channel.
-_MAX_IN_RUN, _FEW_CHANNELS, _FACTOR_OF_WINDOWS = 1 << 17, 16, 2
+#: to registers; and the factors for windows of few channels, and of each channel.
+_MAX_IN_RUN, _FEW_CHANNELS, _FACTOR_OF_FEW, _FACTOR_BY_CHANNEL = 1 << 17, 16, 5, 2
 #: Most multiplications of such programs, and of each step of them if there are more processors, on
 #: which oneDNN is faster.
 _MAX_WHOLE, _MAX_STEP_ON_SEVERAL = 60_000_000, 1_500_000
@@ -182,9 +182,10 @@ def _factor_in_run(node: Node) -> int:
         return 1
     if node.row == "convolution_forward":
         dims, weights = node.dst.desc.dims, node.inputs["weights"].desc.dims
-        is_by_channel, kernel = len(weights) > len(dims), weights[2 - len(dims) :]
-        if is_by_channel or (dims[1] <= _FEW_CHANNELS and max(kernel) > 1):
-            return _FACTOR_OF_WINDOWS
+        if len(weights) > len(dims):
+            return _FACTOR_BY_CHANNEL
+        if dims[1] <= _FEW_CHANNELS and max(weights[2 - len(dims) :]) > 1:
+            return _FACTOR_OF_FEW
     return _FACTOR
 
 

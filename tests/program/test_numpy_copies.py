@@ -85,3 +85,17 @@ def test_large_arrays_are_copied_while_other_threads_run() -> None:
         for copied in threads.map(sycl_dnn.asnumpy, [x] * 16):
             np.testing.assert_array_equal(copied, values)
     np.testing.assert_array_equal(sycl_dnn.asnumpy(x.T), values.T)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32", "float16", "float64"])
+@pytest.mark.parametrize("order", [(0, 3, 1, 2), (3, 2, 1, 0), (0, 2, 3, 1)])
+def test_arrays_in_any_layout_become_row_major(dtype: str, order: tuple[int, ...]) -> None:
+    """Elements are moved in blocks, also every second one, backwards and repeated."""
+    x = np.arange(2 * 21 * 33 * 17).reshape(2, 21, 33, 17).astype(dtype)
+    turned, expected = sycl_dnn.asarray(x).transpose(order), x.transpose(order)
+    for part in (np.s_[:], np.s_[:, ::2, 1:, ::-1]):
+        copy = sycl_dnn.asnumpy(turned[part])
+        assert copy.flags.c_contiguous or dtype == "float64"
+        np.testing.assert_array_equal(copy, expected[part])
+    repeated = dpnp.broadcast_to(turned[:1], (3, *turned.shape[1:]))
+    np.testing.assert_array_equal(sycl_dnn.asnumpy(repeated), np.repeat(expected[:1], 3, 0))

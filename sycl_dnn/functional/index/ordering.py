@@ -26,6 +26,7 @@ from sycl_dnn.functional.shape.arrangement import expand
 from sycl_dnn.functional.shape.reshaping import check_axis, checked_int
 from sycl_dnn.ir.node import Node, number
 from sycl_dnn.kernels.expression import REGISTERS
+from sycl_dnn.kernels.launching import host_sequence, new_results
 from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops.arithmetic import (
@@ -49,14 +50,16 @@ from sycl_dnn.ops.shape import SUM, broadcast_to
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.indexing import places_of
 from sycl_dnn.trace.pointwise import zeros
-from sycl_dnn.trace.steps import OnHost
+from sycl_dnn.trace.steps import OnHost, Out, Step
 from sycl_dnn.trace.values import Tensor
-from sycl_dnn.trace.views import broadcast_shape, narrow, reshape, transpose, untaped
+from sycl_dnn.trace.views import broadcast_shape, narrow, readable, reshape, transpose, untaped
 
 #: Maximum row length to sort by counting, which takes quadratic time.
 MAX_LENGTH = 256
 #: Comparisons above which a CPU's host sorts faster than kernels count.
 _MAX_COUNTED = 1 << 15
+#: What the loops of the host order, and elements up to which NumPy, between programs, is slower.
+_ORDERED, _MAX_ORDERED = ("float32", "int32"), 1 << 16
 #: Length of the parts of a long row whose first elements are found separately.
 _PART = 64
 
@@ -147,12 +150,15 @@ def ordered(
     if count == 0:
         return axis, zeros(x.trace, (*x.shape[:axis], 0, *x.shape[axis + 1 :]), "int64")
     n = x.shape[axis]
+    is_few = x.trace.is_on_cpu and x.dtype in _ORDERED and x.size <= _MAX_ORDERED
+    if is_few and x.trace.policy.kernels != "never":
+        return axis, _by_row(x, axis, count, _ordered_rows, descending=descending)
     if can_count(x):
         may_count = n <= MAX_LENGTH or 4 * count <= MAX_LENGTH
         if x.trace.is_on_cpu and not (may_count and x.size * min(n, _PART) <= _MAX_COUNTED):
             return axis, _sorted_on_host(x, axis, descending, count)
         if may_count:
-            return axis, _counted(x, axis, count, descending)
+            return axis, _by_row(x, axis, count, first_indices, descending=descending)
     # Sorting as float32 preserves the order of narrow dtypes.
     keys = converted(x, "float32") if x.dtype in dtypes.CARRIED else x
 
@@ -206,13 +212,24 @@ def _stable_order(a: np.ndarray, axis: int) -> np.ndarray:
     return np.argsort(a, axis, kind="stable") if has_equal else order
 
 
-def _counted(x: Tensor, axis: int, count: int, descending: bool) -> Tensor:
-    """Return the indices of the first elements along an axis by generated kernels."""
+def _ordered_rows(rows: Tensor, count: int, *, descending: bool) -> Tensor:
+    """Record the indices of the first elements of rows by the host's loops: (R, count), int64."""
+    trace, src = rows.trace, readable(rows, 2)
+    (result,) = new_results(trace, [Out((rows.shape[0], count), "int64")])
+    sizes = *rows.shape, count, *src.strides, int(rows.dtype == "float32"), int(descending)
+    order = ("order", ((0, 0), (1, 0)), sizes, (), ())
+    kernel = host_sequence([order], "sort", [("sort", "host", False, ["src", "dst"])])
+    trace.add_step(Step(kernel, {"src": src}, {"dst": result}))
+    return result
+
+
+def _by_row(x: Tensor, axis: int, count: int, record: Any, *, descending: bool) -> Tensor:
+    """Return the indices of the first elements along an axis by a function of rows."""
     order = [*(a for a in range(x.ndim) if a != axis), axis]
     with untaped(x.trace):
         moved = transpose(x, order)
         rows = reshape(moved, (math.prod(moved.shape[:-1]), x.shape[axis]))
-        result = first_indices(rows, count, descending=descending)
+        result = record(rows, count, descending=descending)
         result = reshape(result, (*moved.shape[:-1], count))
         return transpose(result, [order.index(a) for a in range(x.ndim)])
 
