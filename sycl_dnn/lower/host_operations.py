@@ -77,8 +77,12 @@ def _recorded(node: Node) -> Operation | None:
     operations, *_ = recipe_of(node.primitive) or ((),)
     if not isinstance(operations, tuple) or len(operations) != 1:
         return None
-    kind, _, *data = operations[0]
-    return Operation(kind, (*node.inputs.values(),), (*node.outputs.values(),), tuple(data))
+    kind, places, *data = operations[0]
+    tensors = [*node.inputs.values(), *node.outputs.values()]
+    arrays = [None if place < 0 else tensors[place] for place, _ in places]
+    n_inputs = len(arrays) - len(node.outputs)
+    outputs = tuple(node.outputs.values())
+    return Operation(kind, tuple(arrays[:n_inputs]), outputs, tuple(data))
 
 
 def _copy(node: Node, factor: int) -> Operation | None:

@@ -176,11 +176,15 @@ def test_blocks_are_moved_where_onednn_moves_elements(queue):
         assert not copied((512, 5))[0]
 
 
-def test_concatenations_are_copies_where_onednn_has_only_a_reference(queue):
+def test_concatenations_are_the_hosts_and_copies_where_onednn_has_only_a_reference(queue):
     x = placed(np.ones((8, 40)), queue, dtype="bfloat16")
     is_slow = queue.sycl_device.is_cpu and reorder(queue, "f32", "bf16").impl_info == "simple:any"
     copies = copies_of(lambda x: F.cat([x, x], 1), x, "auto")
-    assert copies == (["copy_bfloat16_to_bfloat16"] * 2 if is_slow else [])
+    joined = ["concat"] if queue.sycl_device.is_cpu else []
+    if is_slow:
+        assert len(copies) == 2 and not {*copies} - {"copy_bfloat16_to_bfloat16", "reorder"}
+    else:
+        assert copies == joined
 
 
 def test_types_that_the_host_does_not_convert():

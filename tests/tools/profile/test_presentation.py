@@ -39,7 +39,7 @@ def recorded():
     with sycl_dnn.profile() as p:
         for _ in range(N_CALLS):
             F.tanh(F.conv2d(x, w))
-        F.argsort(dpnp.ones(300, dtype="f4", sycl_queue=queue))
+        F.argsort(dpnp.ones(80_000, dtype="f4", sycl_queue=queue))
     return p
 
 
