@@ -89,9 +89,11 @@ class Group:
         """
         joined = self._copy()
         joined.units = [*self.units, *other.units]
+        joined.nodes, joined.written = self.nodes | other.nodes, self.written | other.written
         if order(self.units[-1]) > order(other.units[0]):
             joined.units.sort(key=order)
-        joined.nodes, joined.written = self.nodes | other.nodes, self.written | other.written
+            # If a group is not one kernel, its nodes remain, in this order.
+            joined.nodes = {node: None for unit in joined.units for node in unit.nodes}
         joined._copy_form(self if self.axes is not None or other.axes is None else other)
         joined.is_pointwise = self.is_pointwise and other.is_pointwise
         joined.is_aligned = self.is_aligned and other.is_aligned

@@ -330,3 +330,23 @@ def test_halves_of_channels_are_read_without_copies(width, on_queue):
     assert rows.count("reorder") == (1 if width == 64 else 3)  # rows of 7 are too short
     plain = sycl_dnn.compile(gated, passes={"fuse_kernels": False})
     assert abs(compiled(x) - plain(x)).max() < 1e-4
+
+
+def test_steps_of_a_group_that_stays_apart_keep_their_order(queue):
+    """The group of the second sum and of what it reads is no single kernel."""
+
+    def function(x, row, column):
+        first, second = F.logsumexp(x, 1, keepdim=True), F.logsumexp(x, 1, keepdim=True)
+        third = F.logsumexp(F.abs(x), 1)
+        bounded = F.sum(x / (1.0 + F.amax(F.abs(x), 1, keepdim=True)), 1)
+        shifted, scaled = F.sum(x + row, 1), F.sum(x * column, 1)
+        rest = F.sum(x - F.amin(x, 1, keepdim=True), 1)
+        return first, second, third, bounded, shifted, scaled, rest
+
+    arrays = [normal(queue, *s).astype("float32") for s in ((3, 257, 353), (353,), (3, 257, 1))]
+    arrays = [F.astype(a, "bfloat16") for a in arrays]
+    for actual, expected in zip(
+        sycl_dnn.compile(function)(*arrays), function(*arrays), strict=True
+    ):
+        pair = [F.astype(a, "float32").asnumpy() for a in (actual, expected)]
+        np.testing.assert_allclose(*pair, rtol=0.02, atol=0.5)
