@@ -24,16 +24,21 @@ Lifetimes = dict[tuple[str, int], tuple[int, int, int, Any]]
 
 
 def lifetimes(steps: Sequence[AnyStep], placed: Mapping[int, int]) -> Lifetimes:
-    """Return the lifetimes of unplaced values, by id of the storage, and of scratchpads."""
+    """Return the lifetimes of unplaced values, by id of the storage, and of scratchpads.
+
+    Raises RuntimeError if a step reads a value that no step writes before: a pass is wrong.
+    """
     spans: Lifetimes = {}
     for index, step in enumerate(steps):
-        for tensor in (*step.inputs.values(), *step.outputs.values()):
+        for tensor in (*step.outputs.values(), *step.inputs.values()):
             storage = tensor.storage
             if id(storage) in placed or storage.memory is not None:
                 continue
             key = ("storage", id(storage))
             span = spans.get(key)
             if span is None:
+                if all(t.storage is not storage for t in step.outputs.values()):
+                    raise RuntimeError(f"step {index} reads a value that is written later")
                 spans[key] = (_rounded(storage.nbytes), index, index, None)
             elif span[2] != index:
                 spans[key] = (span[0], span[1], index, None)
