@@ -208,7 +208,8 @@ struct BlockProduct {
         int64_t n_panels = 0;
         for (int64_t i = 0; i < (is_gated ? 1 : n_matrices); ++i) n_panels += panels_of(i);
         const int64_t n_chunks = (m * k + elements_at_once - 1) / elements_at_once;
-        const int64_t rows = (m / n_chunks + most_rows - 1) / most_rows * most_rows;
+        const int64_t rows =
+            std::max<int64_t>(most_rows, (m / n_chunks + most_rows - 1) / most_rows * most_rows);
         const int64_t n = (m + rows - 1) / rows * n_panels;
         in_parts(n, rows * k * tiles_of_panel * tile_rows, [&](int64_t begin, int64_t end) {
             for (int64_t i = begin; i < end; ++i) {

@@ -110,6 +110,15 @@ def test_prompts_are_multiplied_as_bytes(kind):
         assert "tiled_columns" not in {r.name for r in found.records}
 
 
+@pytest.mark.slow
+def test_rows_may_be_longer_than_a_cache():
+    raw, weights = blocks("Q8_0 in tiles", 16, 17_000)
+    x = RNG.standard_normal((9, weights.shape[1])).astype("f4")
+    actual = dpnp.asnumpy(packed_linear(dpnp.asarray(x), dpnp.asarray(raw), "Q8_0 in tiles"))
+    errors = np.abs(actual - x @ weights.T) / np.sqrt((x**2) @ (weights**2).T)
+    assert errors.max() < 0.05
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.sweep(4)
 def test_rows_are_looked_up(kind, way):
